@@ -66,7 +66,12 @@ describe.skipIf(executablePath === undefined)('boards in the console (needs Chro
     await page.getByRole('link', { name: 'Keys', exact: true }).click();
     await page.goBack();
     await page.getByText('Changes not saved').waitFor();
-    expect(await page.getByLabel('Minutes between runs').inputValue()).toBe('7');
+    const minutes = () => page.getByLabel('Minutes between runs').inputValue();
+    expect(await minutes()).toBe('7');
+    // So they do if the page is loaded again.
+    await page.reload();
+    await page.getByText('Changes not saved').waitFor();
+    expect(await minutes()).toBe('7');
     await button('Cancel').click();
     await page.getByText('Changes not saved').waitFor({ state: 'detached' });
     await page.getByText('runs again every 5 min').waitFor();

@@ -38,7 +38,7 @@ it('makes no markup of texts, runs no text as code, and names no other host', ()
   expect(found.filter(([, match]) => match !== undefined)).toEqual([]);
 });
 
-it('keeps the key in one place, and nothing else but drafts, the id of the tab, the theme, open folders, sizes of panes and the last event seen', () => {
+it('keeps the key in one place, and nothing else but drafts, changes of boards, the id of the tab, the theme, open folders, sizes of panes and the last event seen', () => {
   const keeping = sources.filter((path) => /indexedDB/.test(readFileSync(path, 'utf8')));
   expect(keeping.map((path) => relative(root, path))).toEqual(['state/drafts/draft-store.ts']);
   // The cookie that says that there is a session, and no more.
@@ -51,6 +51,7 @@ it('keeps the key in one place, and nothing else but drafts, the id of the tab, 
   const storing = sources.filter((path) => /of(Tab|Browser)\.set/.test(readFileSync(path, 'utf8')));
   expect(storing.map((path) => relative(root, path)).sort()).toEqual([
     'api/session.ts',
+    'pages/board/unsaved.ts',
     'pages/watches/seen-event.ts',
     'state/drafts/tab.ts',
     'state/open-folders.ts',

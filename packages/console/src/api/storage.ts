@@ -20,10 +20,12 @@ export class KeptValues {
     return this.#inMemory.get(name) ?? this.#try((storage) => storage.getItem(name)) ?? null;
   }
 
-  set(name: string, value: string): void {
+  /** Returns false if the browser does not keep it. */
+  set(name: string, value: string): boolean {
     this.remove(name);
-    if (this.#try((storage) => storage.setItem(name, value) ?? true) === undefined)
-      this.#inMemory.set(name, value);
+    const isKept = this.#try((storage) => storage.setItem(name, value) ?? true) !== undefined;
+    if (!isKept) this.#inMemory.set(name, value);
+    return isKept;
   }
 
   remove(name: string): void {

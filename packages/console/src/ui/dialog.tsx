@@ -1,7 +1,7 @@
 /** A modal dialog: the browser keeps the focus in it, and Escape closes it. */
 
 import type { ComponentChildren } from 'preact';
-import { useId, useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { useAction } from './action.ts';
 import { SaveProblem } from './changed-form.tsx';
 import { Icon } from './icons.tsx';
@@ -50,6 +50,21 @@ interface FormDialogProps {
   onTheirs?(): void;
 }
 
+/** Makes the browser ask before it leaves a page with a form in which a person wrote. Returns what to call then. */
+function useLeaveWarning(): () => void {
+  const isWritten = useRef(false);
+  useEffect(() => {
+    const warn = (event: Event) => {
+      if (isWritten.current) event.preventDefault();
+    };
+    addEventListener('beforeunload', warn);
+    return () => removeEventListener('beforeunload', warn);
+  }, []);
+  return () => {
+    isWritten.current = true;
+  };
+}
+
 /** Closes when `onSubmit` succeeded, and shows the problem where it failed. */
 export function FormDialog({
   title,
@@ -71,13 +86,14 @@ export function FormDialog({
       onClose();
     });
   };
+  const noteWriting = useLeaveWarning();
   const loadTheirs = () => {
     onTheirs?.();
     forget();
   };
   return (
     <Dialog title={title} onClose={onClose} wide={wide}>
-      <form class="form" onSubmit={submit}>
+      <form class="form" onSubmit={submit} onInput={noteWriting}>
         {children}
         {problem && <SaveProblem problem={problem} onTheirs={onTheirs && loadTheirs} />}
         <div class="actions">

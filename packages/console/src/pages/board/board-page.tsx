@@ -37,6 +37,7 @@ import {
 import { BoardCards } from './board-cards.tsx';
 import { BoardSettings } from './board-settings.tsx';
 import { saveBoard } from './save-board.ts';
+import { forgetUnsaved, keepUnsaved, type Unsaved, unsavedOf } from './unsaved.ts';
 
 interface Read {
   board: Board;
@@ -72,15 +73,6 @@ export function BoardPage({ hubId, boardId, isEdited }: BoardPageProps) {
   );
 }
 
-interface Unsaved {
-  draft: BoardDraft;
-  /** The board as the person was shown it. */
-  base: BoardFields;
-}
-
-/** Changes that are not saved, by board. They stay until the tab is closed. */
-const unsaved = new Map<string, Unsaved>();
-
 const textOf = (name: keyof BoardFields, value: unknown): string | undefined => {
   if (name === 'cards') return counted((value as BoardCard[]).length, 'card');
   return name === 'values' ? toQuery(value as CardValues) || 'none' : undefined;
@@ -89,18 +81,18 @@ const textOf = (name: keyof BoardFields, value: unknown): string | undefined => 
 /** The board as the person edits it. */
 function useDraft({ board }: Read) {
   const { boardId } = board;
-  const [draft, setDraft] = useState(() => unsaved.get(boardId)?.draft ?? toDraft(board));
+  const [draft, setDraft] = useState(() => unsavedOf(boardId)?.draft ?? toDraft(board));
   const keep = (next: Unsaved) => {
-    unsaved.set(boardId, next);
+    keepUnsaved(boardId, next);
     setDraft(next.draft);
   };
-  const baseOf = () => unsaved.get(boardId)?.base ?? fieldsOf(board);
+  const baseOf = () => unsavedOf(boardId)?.base ?? fieldsOf(board);
   return {
     draft,
-    isChanged: unsaved.has(boardId) && !isSame(draft, toDraft(board)),
+    isChanged: unsavedOf(boardId) !== undefined && !isSame(draft, toDraft(board)),
     edit: (change: Partial<BoardDraft>) => keep({ base: baseOf(), draft: { ...draft, ...change } }),
     forget: () => {
-      unsaved.delete(boardId);
+      forgetUnsaved(boardId);
       setDraft(toDraft(board));
     },
     /** Stores the draft with these values. If somebody else changed the board, `onValues` gets the values to go on with. */
@@ -110,7 +102,7 @@ function useDraft({ board }: Read) {
       try {
         const of = { path, formOf: fieldsOf, names: fieldNames, textOf };
         await saveFields<Board, BoardFields>(of, { base: baseOf(), form }, () => toBody(form, board.values));
-        unsaved.delete(boardId);
+        forgetUnsaved(boardId);
       } catch (err) {
         if (err instanceof FieldsChanged) {
           const { base, form: merged } = (err as FieldsChanged<BoardFields>).fields;

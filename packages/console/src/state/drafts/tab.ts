@@ -47,4 +47,4 @@ export const ownTab: () => Promise<string> = (() => {
 })();
 
 /** Keeps the id over a reload and a crash. Only a tab with drafts needs that. */
-export const rememberTab = (tab: string): void => ofTab.set(storedAs, tab);
+export const rememberTab = (tab: string): void => void ofTab.set(storedAs, tab);
