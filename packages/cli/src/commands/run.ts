@@ -1,8 +1,9 @@
-import { cutLine } from '@datahub/contract/formats';
+import { type Problem, ProblemError } from '@datahub/client';
+import { cutLine, endingMark } from '@datahub/contract/formats';
 import { type Command, type Context, isSet, textOf } from '../command.ts';
 import { parseExact, writeExact } from '../exact-numbers.ts';
-import { CommandError } from '../failure.ts';
-import { type Hub, noAnswer, type Received, receive } from '../hub.ts';
+import { CommandError, exitCodes } from '../failure.ts';
+import { type Hub, type Received, receive } from '../hub.ts';
 import { createProgress, createTable, note } from '../output.ts';
 import { parseObject, readAll, readValues } from '../read-input.ts';
 
@@ -52,6 +53,7 @@ export const run: Command = {
       maxRows: maxRows === undefined ? undefined : Number(maxRows),
       dryRun: isSet(input, 'dry-run') || undefined,
       results: isSet(input, 'all-results') ? 'all' : undefined,
+      ending: true,
     };
     const body = writeExact({ ...toNames(query), context: values, options });
     const atTerminal = context.stdout.isTTY && !context.json;
@@ -130,12 +132,28 @@ function writeTable(
   return text.slice(end + 1);
 }
 
-/** Fails if the answer breaks off, so that nobody takes a part for the whole. */
+/** More than an ending has, which contains at most one problem. */
+const endingCharactersMax = 65_536;
+
+/** Leaves out the ending. Fails if the rows broke off, so that nobody takes a part for the whole. */
 async function* readText({ body }: Received): AsyncGenerator<string, void, void> {
   const decoder = new TextDecoder();
+  /** From the last mark on: the ending, or a character of a row. */
+  let kept = '';
+  let problem: Problem | undefined;
   try {
-    for await (const chunk of body) yield decoder.decode(chunk, { stream: true });
-  } catch (err) {
-    throw noAnswer(err);
+    for await (const chunk of body) {
+      const text = kept + decoder.decode(chunk, { stream: true });
+      const at = text.lastIndexOf(endingMark);
+      const end = at === -1 || text.length - at > endingCharactersMax ? text.length : at;
+      kept = text.slice(end);
+      if (end > 0) yield text.slice(0, end);
+    }
+    ({ problem } = JSON.parse(kept.slice(endingMark.length)) as { problem?: Problem });
+  } catch (cause) {
+    const text = 'The answer broke off before its end. The connection to the hub was lost.';
+    throw new CommandError(text, exitCodes.unavailable, { cause });
   }
+  if (problem !== undefined)
+    throw new ProblemError({ ...problem, detail: `The rows broke off. ${problem.detail}` });
 }
