@@ -152,15 +152,24 @@ async function collect(
       until = performance.now() + sliceMs;
     }
     rows.cells(row, cells);
-    const text = kind === 'number' ? '' : xAt < 0 ? String(row + 1) : textOf(cells[xAt] ?? 'null');
-    if (text === 'null') table.nulls++;
-    const part = splitAt < 0 ? undefined : textOf(cells[splitAt] ?? 'null');
+    const text = kind === 'number' ? '' : xAt < 0 ? String(row + 1) : labelOf(cells[xAt]);
+    if (text === nullLabel) table.nulls++;
+    const part = splitAt < 0 ? undefined : labelOf(cells[splitAt]);
     const place = places(text, part);
     if (place === undefined) continue;
     for (const { name, at } of ups)
       add(table, { place, name: nameOf(part, name, ups.length), cell: cells[at], aggregate });
   }
   return table;
+}
+
+const nullLabel = 'null';
+
+/** The text of a value along the axis or of a series. A text that reads like NULL is in quotes, so that it is not NULL. */
+function labelOf(cell = 'null'): string {
+  if (cell === 'null') return nullLabel;
+  const text = textOf(cell);
+  return /^"*null"*$/.test(text) ? `"${text}"` : text;
 }
 
 interface Placing {
@@ -297,8 +306,8 @@ function axisOf(texts: string[], { column, isTime, isScale }: Axis): { x: ChartA
     : column === undefined || column.numeric
       ? texts.map(Number)
       : [];
-  const hasPlace = (i: number) => Number.isFinite(numbers[i]) && texts[i] !== 'null';
-  if (numbers.length === 0 || arrival.some((i) => texts[i] !== 'null' && !hasPlace(i)))
+  const hasPlace = (i: number) => Number.isFinite(numbers[i]) && texts[i] !== nullLabel;
+  if (numbers.length === 0 || arrival.some((i) => texts[i] !== nullLabel && !hasPlace(i)))
     return { x: { kind: 'label', labels: texts }, order: arrival };
   const order = arrival.filter(hasPlace).sort((a, b) => (numbers[a] as number) - (numbers[b] as number));
   const values = order.map((i) => numbers[i] as number);

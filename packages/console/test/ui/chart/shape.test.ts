@@ -44,6 +44,24 @@ describe('a chart of rows', () => {
     });
   });
 
+  it('keeps NULL apart from texts that read like it', async () => {
+    const some = [
+      [null, 1],
+      ['null', 4],
+      ['"null"', 8],
+      [null, 32],
+      ['null', 64],
+    ];
+    const store = storeOf({ k: 'text', v: 'numeric' }, some);
+    const along = await shape(store, { kind: 'bars', x: 'k', y: ['v'], aggregate: 'sum' });
+    expect(along).toMatchObject({
+      x: { labels: ['null', '"null"', '""null""'] },
+      series: [{ texts: ['33', '68', '8'] }],
+    });
+    const split = await shape(store, { kind: 'bars', x: 'v', y: ['v'], split: 'k', aggregate: 'sum' });
+    expect(split?.series.map(({ name }) => name)).toEqual(['null', '"null"', '""null""']);
+  });
+
   it('combines rows with the same place as it is told, exactly', async () => {
     const big = [
       ['a', '9007199254740993'],
