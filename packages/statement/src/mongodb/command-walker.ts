@@ -12,7 +12,11 @@ export type Walk = (value: Value, pointer: string) => void;
 type Walks = Record<string, Walk>;
 
 /** Server-side JavaScript. */
-const codeNames = new Set(['$where', '$function', '$accumulator']);
+const codeNames = new Set([
+  ...['$where', '$function', '$accumulator'],
+  // What a server makes of those for its shards.
+  ...['$_internalJsEmit', '$_internalJsReduce'],
+]);
 const depthMax = 100;
 
 export function isObject(value: Value): value is Members {

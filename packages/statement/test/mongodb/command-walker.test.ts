@@ -39,13 +39,16 @@ const withCode: [string, (code: object) => object][] = [
   ['/deletes/0/q', (code) => ({ delete: 'o', deletes: [{ q: code, limit: 1 }] })],
 ];
 
-describe.each(['$where', '$function', '$accumulator'])('%s', (name) => {
-  it.each(withCode)('is refused at %s', (pointer, command) => {
-    expect(() => run(command({ [name]: { body: 'x' } }))).toThrow(
-      rejected(`${pointer}/${name} runs code at the server, which the hub does not allow.`),
-    );
-  });
-});
+describe.each(['$where', '$function', '$accumulator', '$_internalJsEmit', '$_internalJsReduce'])(
+  '%s',
+  (name) => {
+    it.each(withCode)('is refused at %s', (pointer, command) => {
+      expect(() => run(command({ [name]: { body: 'x' } }))).toThrow(
+        rejected(`${pointer}/${name} runs code at the server, which the hub does not allow.`),
+      );
+    });
+  },
+);
 
 describe('a filter', () => {
   it.each<[object, object]>([
