@@ -30,7 +30,7 @@ export interface WatchExecution {
 export async function executeWatch(options: WatchExecution): Promise<Found> {
   const { settings, writes, dryRun, version, before, executor, ctx, stop, memory } = options;
   await memory.keep(keptBytesOf(before));
-  const found = new FoundRows(settings, before);
+  const found = new FoundRows(settings, before, { writes });
   const use = async (rows: Parameters<FoundRows['add']>[0][]) => {
     for (const row of rows) found.add(row);
     await memory.keep(found.keptBytes);

@@ -55,10 +55,17 @@ export class FoundRows {
   #rows = 0;
   #isMet = false;
   #changes: RowChanges = { new: 0, changed: 0, gone: 0 };
+  /** The columns of the settings that no row has had. Documents can lack members, so one row does not tell. */
+  readonly #missing: Set<string>;
+  readonly #writes: boolean;
 
-  constructor(settings: FoundSettings, before: Before | undefined) {
+  /** `writes`: the rows are of a write, which a row without a column rolls back. */
+  constructor(settings: FoundSettings, before: Before | undefined, { writes = false } = {}) {
     this.#settings = settings;
     this.#before = before;
+    this.#writes = writes;
+    const { by, include, condition } = settings;
+    this.#missing = new Set([...by, ...include, ...(condition === undefined ? [] : [condition.column])]);
     this.#known = before && toMap(before.rows);
   }
 
@@ -67,10 +74,12 @@ export class FoundRows {
     return keptBytesOf(this.#before) + this.#seen.size * comparedRowBytes + this.#toldBytes;
   }
 
-  /** Throws RESULT_TOO_LARGE, KEY_NOT_UNIQUE, or VALIDATION for a row that lacks a column. */
+  /** Throws RESULT_TOO_LARGE, KEY_NOT_UNIQUE, or VALIDATION for a row of a write that lacks a column. */
   add({ number, values }: Row): void {
     if (typeof values === 'string') throw new HubError('VALIDATION', `Row ${number} ${values}.`);
     this.#rows += 1;
+    for (const name of this.#missing) if (values.has(name)) this.#missing.delete(name);
+    if (this.#writes) this.#requireColumns();
     const { when, condition } = this.#settings;
     if (isComparing(when)) this.#compare(values);
     else if (when === 'always') this.#tell(values);
@@ -80,7 +89,9 @@ export class FoundRows {
     }
   }
 
+  /** Throws VALIDATION if no row has one of the columns. */
   async finish(): Promise<Found> {
+    if (this.#rows > 0) this.#requireColumns();
     const mayYield = createLoopYield();
     const { when, include } = this.#settings;
     const found: Found = { rows: this.#rows, toldNdjson: Buffer.alloc(0) };
@@ -130,8 +141,14 @@ export class FoundRows {
     }
     const key = digestOf(JSON.stringify(by.map((name) => columnOf(values, name)))).toString('latin1');
     if (!this.#seen.has(key)) return key;
+    this.#requireColumns();
     const message = `Two rows have the same values of ${by.join(', ')}. Name columns in by that tell all rows apart.`;
     throw new HubError('KEY_NOT_UNIQUE', message);
+  }
+
+  #requireColumns(): void {
+    const [name] = this.#missing;
+    if (name !== undefined) throw new HubError('VALIDATION', `The rows have no column ${name}.`);
   }
 
   /** The values of a row that may leave the hub. */
@@ -183,11 +200,8 @@ export class FoundRows {
   }
 }
 
-function columnOf(values: ReadonlyMap<string, string>, name: string): string {
-  const value = values.get(name);
-  if (value === undefined) throw new HubError('VALIDATION', `The rows have no column ${name}.`);
-  return value;
-}
+/** A member that a document lacks counts as NULL. */
+const columnOf = (values: ReadonlyMap<string, string>, name: string): string => values.get(name) ?? 'null';
 
 function toMap(rows: Uint8Array): Map<string, string> {
   const text = Buffer.from(rows).toString('latin1');

@@ -26,3 +26,34 @@ it('compares many rows in turns', async () => {
   expect(toldNdjson.toString().split('\n').slice(0, 2)).toEqual(['{"id":0}', '{"id":1}']);
   expect((await read(next, 36_000).finish()).snapshot).toBeUndefined();
 });
+
+const settings = { when: 'changed', by: ['id'], include: ['v'], condition: undefined };
+const rowOf = (number: number, values: object) => ({
+  number,
+  values: new Map(Object.entries(values).map(([name, value]) => [name, JSON.stringify(value)])),
+});
+
+it('takes a member that some documents lack for NULL', async () => {
+  const read = async (rows: object[], before?: ConstructorParameters<typeof FoundRows>[1]) => {
+    const found = new FoundRows(settings, before);
+    for (const [i, row] of rows.entries()) found.add(rowOf(i + 1, row));
+    return found.finish();
+  };
+  const { snapshot } = await read([{ id: 1 }, { id: 2, v: 'a' }]);
+  const { changes, toldNdjson } = await read([{ id: 1, v: 'b' }, { id: 2 }], snapshot);
+  expect(changes).toEqual({ new: 0, changed: 2, gone: 0 });
+  expect(toldNdjson.toString()).toBe('{"v":"b"}\n{"v":null}\n');
+});
+
+it.each([
+  ['that no row has', false, [{ id: 1 }, { id: 2 }]],
+  ['that no row has, of those that tell rows apart', false, [{ v: 1 }, { v: 1 }]],
+  ['that a row of a write lacks', true, [{ id: 1 }]],
+])('names a column %s', async (_name, writes, rows) => {
+  const read = async () => {
+    const found = new FoundRows(settings, undefined, { writes });
+    for (const [i, row] of rows.entries()) found.add(rowOf(i + 1, row));
+    if (!writes) await found.finish();
+  };
+  await expect(read()).rejects.toThrow(/^The rows have no column (v|id)\.$/);
+});
