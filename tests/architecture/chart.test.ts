@@ -61,6 +61,7 @@ describe.skipIf(helm === '')('the chart', () => {
     ['nobody authenticated', 'serviceToken.enabled=false', /must authenticate their callers/],
     ['mutual TLS without certificates', 'mutualTls.enabled=true', /secrets\.tls\.name is not set/],
     ['a secret among the settings', 'settings.all.DATAHUB_STORE_URL=mongodb://x', /is a secret/],
+    ['one that the chart has no place for', 'settings.executor.DATAHUB_MAIL_PASSWORD=x', /by extraEnv/],
     [
       'a setting that the chart makes itself',
       'settings.executor.DATAHUB_SOURCES_PRIVATE=1',
@@ -73,6 +74,21 @@ describe.skipIf(helm === '')('the chart', () => {
     ['no limits', 'executor.resources.limits=null', /limits/],
   ])('refuses %s', (_name, pair, message) => {
     expect(() => render([manifestsValues], [pair])).toThrow(message);
+  });
+
+  it('writes large numbers with all their digits', () => {
+    const dir = mkdtempSync(join(tmpdir(), 'datahub-chart-'));
+    const file = join(dir, 'values.yaml');
+    const numbers = { DATAHUB_KEPT_BYTES_MAX: 134217728, DATAHUB_RESPONSES_BYTES_MAX: 4294967296 };
+    writeFileSync(file, JSON.stringify({ settings: { all: { ...numbers, OTEL_A: 0.5, OTEL_B: true } } }));
+    const { data } = find(read(render([manifestsValues, file])), 'ConfigMap', 'ml');
+    expect(data).toMatchObject({
+      DATAHUB_KEPT_BYTES_MAX: '134217728',
+      DATAHUB_RESPONSES_BYTES_MAX: '4294967296',
+      OTEL_A: '0.5',
+      OTEL_B: 'true',
+    });
+    rmSync(dir, { recursive: true });
   });
 
   it('keeps the policy with mutual TLS, and probes the metrics port because the kubelet has no client certificate', () => {

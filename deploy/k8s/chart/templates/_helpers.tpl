@@ -70,6 +70,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   "DATAHUB_SOURCES_LOOPBACK" "nothing: loopback is the pod itself"
   "DATAHUB_SOURCES_PRIVATE" "sources.allowCidrs" -}}
 {{- $secret := list "DATAHUB_STORE_URL" "DATAHUB_API_KEY" "DATAHUB_SERVICE_TOKEN" "DATAHUB_SEALING_PUBLIC_KEYS" "DATAHUB_SEALING_PRIVATE_KEYS" "DATAHUB_GENERATOR_API_KEY" "DATAHUB_AWS_SECRET_ACCESS_KEY" "DATAHUB_AWS_SESSION_TOKEN" -}}
+{{- $ofUser := list "DATAHUB_MAIL_PASSWORD" "DATAHUB_OIDC_CLIENT_SECRET" "OTEL_EXPORTER_OTLP_HEADERS" -}}
 {{- range $service := list "gateway" "catalog" "executor" "ml" -}}
 {{- range (get $.Values $service).extraEnv -}}
 {{- if or (hasKey $own .name) (has .name $secret) -}}
@@ -84,6 +85,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- if has $name $secret -}}
 {{- $faults = append $faults (printf "settings.%s.%s is a secret: name a secret under `secrets` instead." $group $name) -}}
+{{- end -}}
+{{- if has $name $ofUser -}}
+{{- $faults = append $faults (printf "settings.%s.%s is a secret: give it to its service by extraEnv, with valueFrom, instead." $group $name) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -159,6 +163,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- range $key, $file := dict "CA" "ca.crt" "CERT" "tls.crt" "KEY" "tls.key" }}{{ $_ := set $own (printf "DATAHUB_TLS_%s" $key) (printf "/tls/%s" $file) }}{{ end -}}
 {{- end -}}
 {{- range $key, $value := mergeOverwrite (dict) $root.Values.settings.all (get $root.Values.settings $service) $own }}
-{{ $key }}: {{ toString $value | quote }}
+{{- /* Numbers of YAML are floating-point numbers, and large ones would get an exponent. */}}
+{{ $key }}: {{ ternary (printf "%.0f" $value) (toString $value) (and (kindIs "float64" $value) (eq (toString (floor $value)) (toString $value))) | quote }}
 {{- end }}
 {{- end -}}
