@@ -59,10 +59,11 @@ it.each(shapes)('%s are read back by each reader', async (name, query, rows) => 
   }
 });
 
-it('begins with a byte order mark only if a call asks for it, and names the delimiters', async () => {
+it('begins with a byte order mark only if a call asks for it, and names the delimiters and decimals', async () => {
   const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'csv' }));
   const sourceId = await createSource(hubId);
-  const create = { hubId, sourceId, label: 'q', query: 'SELECT 1 AS a, 2 AS b', cache: { maxAgeS: 60 } };
+  const query = 'SELECT 1 AS a, 2.5 AS b';
+  const create = { hubId, sourceId, label: 'q', query, cache: { maxAgeS: 60 } };
   const { queryId } = (await api.ok(api.post('/v1/queries', create))).config.query;
   const bytesOf = async (csv: object) => {
     const body = JSON.stringify({ queryId, options: { csv } });
@@ -71,10 +72,11 @@ it('begins with a byte order mark only if a call asks for it, and names the deli
     const all = { method: 'POST', body, headers: { ...headers, 'x-service-api-key': key } };
     return Buffer.from(await (await fetch(`${url}/v1/queries/execute`, all)).arrayBuffer()).toString();
   };
-  // The cached results of the three are kept apart.
-  expect(await bytesOf({})).toBe('a,b\r\n1,2\r\n');
-  expect(await bytesOf({ bom: true })).toBe('\ufeffa,b\r\n1,2\r\n');
-  expect(await bytesOf({ delimiter: ';' })).toBe('a;b\r\n1;2\r\n');
+  // The cached results are kept apart.
+  expect(await bytesOf({})).toBe('a,b\r\n1,2.5\r\n');
+  expect(await bytesOf({ bom: true })).toBe('\ufeffa,b\r\n1,2.5\r\n');
+  expect(await bytesOf({ delimiter: ';' })).toBe('a;b\r\n1;2.5\r\n');
+  expect(await bytesOf({ delimiter: ';', decimal: ',' })).toBe('a;b\r\n1;2,5\r\n');
   const refused = await api.post('/v1/queries/execute', { queryId, options: { csv: { delimiter: '|' } } });
   expect([refused.status, refused.body.errors[0].pointer]).toEqual([400, '/options/csv/delimiter']);
   const asked = await api.get(`/v1/queries/${queryId}/data?options.csv.delimiter=|`);

@@ -1332,6 +1332,7 @@ export interface Routes {
         csv?: {
           bom?: boolean | undefined;
           delimiter?: "," | ";" | "\t" | undefined;
+          decimal?: "." | "," | undefined;
         } | undefined;
         results?: "first" | "all" | undefined;
         version?: number | undefined;
@@ -1388,6 +1389,7 @@ export interface Routes {
       "options.ending"?: string | undefined;
       "options.csv.bom"?: "0" | "1" | "false" | "true" | undefined;
       "options.csv.delimiter"?: "," | ";" | "\t" | undefined;
+      "options.csv.decimal"?: "." | "," | undefined;
       "options.version"?: number | undefined;
       variables?: Record<string, string | string[]> | undefined;
     } | undefined;
@@ -1422,6 +1424,7 @@ export interface Routes {
       "options.ending"?: string | undefined;
       "options.csv.bom"?: "0" | "1" | "false" | "true" | undefined;
       "options.csv.delimiter"?: "," | ";" | "\t" | undefined;
+      "options.csv.decimal"?: "." | "," | undefined;
       "options.version"?: number | undefined;
       variables?: Record<string, string | string[]> | undefined;
     } | undefined;
@@ -1637,6 +1640,7 @@ export interface Routes {
         csv?: {
           bom?: boolean | undefined;
           delimiter?: "," | ";" | "\t" | undefined;
+          decimal?: "." | "," | undefined;
         } | undefined;
         explain?: boolean | undefined;
         analyze?: boolean | undefined;

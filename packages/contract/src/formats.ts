@@ -39,10 +39,14 @@ export const endingMark = '\x1e';
 export const csvDelimiters = [',', ';', '\t'] as const;
 export type CsvDelimiter = (typeof csvDelimiters)[number];
 
+/** What stands before the decimals of numbers in CSV; the first one is the default. */
+export const csvDecimals = ['.', ','] as const;
+
 export interface CsvOptions {
   /** True to begin with a byte order mark, without which Excel does not read UTF-8. */
   bom?: boolean | undefined;
   delimiter?: CsvDelimiter | undefined;
+  decimal?: (typeof csvDecimals)[number] | undefined;
 }
 
 /** The first format is the default. */

@@ -35,15 +35,16 @@ const delimiters: Record<CsvDelimiter, ProtoDelimiter> = {
   '\t': ProtoDelimiter.CSV_DELIMITER_TAB,
 };
 
-export const toProtoCsv = ({ bom = false, delimiter = ',' }: CsvOptions): ProtoCsv => ({
+export const toProtoCsv = ({ bom = false, delimiter = ',', decimal }: CsvOptions): ProtoCsv => ({
   bom,
   delimiter: delimiters[delimiter],
+  decimalComma: decimal === ',',
 });
 
 /** Throws OPTION_REFUSED for a delimiter that this version does not know. */
-export function fromProtoCsv({ bom, delimiter: sent }: ProtoCsv): Required<CsvOptions> {
+export function fromProtoCsv({ bom, delimiter: sent, decimalComma }: ProtoCsv): Required<CsvOptions> {
   const delimiter = csvDelimiters.find((one) => delimiters[one] === sent);
-  if (delimiter !== undefined) return { bom, delimiter };
+  if (delimiter !== undefined) return { bom, delimiter, decimal: decimalComma ? ',' : '.' };
   throw new HubError('OPTION_REFUSED', `The delimiter ${sent} is unknown.`, {
     stage: 'prepare',
     retryable: false,

@@ -14,7 +14,7 @@ export interface DownloadKind {
   csv?: CsvOptions;
 }
 
-/** Where numbers have a comma, spreadsheets separate fields by semicolons. */
+/** Where numbers have a comma, spreadsheets read them only so, and separate fields by semicolons. */
 const hasDecimalComma = new Intl.NumberFormat().format(1.5).includes(',');
 
 export const downloads: DownloadKind[] = [
@@ -26,7 +26,7 @@ export const downloads: DownloadKind[] = [
     name: 'CSV for spreadsheets',
     accept: 'text/csv',
     extension: 'csv',
-    csv: { bom: true, delimiter: hasDecimalComma ? ';' : ',' },
+    csv: { bom: true, ...(hasDecimalComma ? { delimiter: ';', decimal: ',' } : { delimiter: ',' }) },
   },
   {
     format: 'xlsx',

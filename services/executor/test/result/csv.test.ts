@@ -1,3 +1,4 @@
+import type { CsvOptions } from '@datahub/contract/formats';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
@@ -5,11 +6,11 @@ import type { ColumnKind } from '../../src/ports/column-kind.ts';
 import { csvEncoder } from '../../src/result/formats/csv.ts';
 import { ByteWriter, writeAscii } from '../../src/result/values/primitives.ts';
 
-function fieldOf(value: string | Buffer, kind: ColumnKind = { is: 'text' }): string {
+function fieldOf(value: string | Buffer, kind: ColumnKind = { is: 'text' }, csv: CsvOptions = {}): string {
   const out = new ByteWriter(1);
   writeAscii(out, 'before,');
   const source = Buffer.from(value);
-  csvEncoder(kind, 'auto')(out, source, 0, source.length);
+  csvEncoder(kind, 'auto', csv)(out, source, 0, source.length);
   return out.buffer.toString('utf8', 'before,'.length, out.position);
 }
 
@@ -56,4 +57,26 @@ test.each<[string, string | Buffer, ColumnKind, string]>([
   ['a document that is null', 'null', { is: 'json', mayBeInvalid: false }, 'null'],
 ])('%s is a field without the quotes of JSON', (_, value, kind, field) => {
   expect(fieldOf(value, kind)).toBe(field);
+});
+
+const double = Buffer.alloc(11);
+double[0] = 0x01;
+double[1] = 0x61;
+double.writeDoubleLE(-1.5, 3);
+const text = Buffer.from('\u0002a\u0000\u0004\u0000\u0000\u00001.5\u0000', 'latin1');
+
+test.each<[string, string | Buffer, ColumnKind, string]>([
+  ['a decimal', '-12345678901234567890.125', { is: 'decimal' }, '-12345678901234567890,125'],
+  ['a float', '1.5e-7', { is: 'float', bits: 64, bytes: 'digits' }, '1,5e-7'],
+  ['no number', 'NaN', { is: 'float', bits: 64, bytes: 'digits' }, 'NaN'],
+  ['a double of MongoDB', double, { is: 'bson' }, '-1,5'],
+  ['a text of MongoDB', text, { is: 'bson' }, '1.5'],
+  ['a text', '1.5', { is: 'text' }, '1.5'],
+  ['a document', '{"a":1.5}', { is: 'json', mayBeInvalid: false }, '"{""a"":1.5}"'],
+])('%s has a comma if the call asks for it', (_, value, kind, field) => {
+  expect(fieldOf(value, kind, { delimiter: ';', decimal: ',' })).toBe(field);
+});
+
+test('a comma that is also the delimiter is in quotes', () => {
+  expect(fieldOf('1.5', { is: 'decimal' }, { decimal: ',' })).toBe('"1,5"');
 });

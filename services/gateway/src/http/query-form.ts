@@ -1,6 +1,6 @@
 /** The query string of `GET /v1/queries/:queryId/data`: values of variables, and options of the execution. */
 
-import { type CsvOptions, csvDelimiters } from '@datahub/contract/formats';
+import { type CsvOptions, csvDecimals, csvDelimiters } from '@datahub/contract/formats';
 import { type Numbers, numbersForms } from '@datahub/contract/numbers';
 import type { FormValue } from '@datahub/proto/executor/v1/executor';
 import type { FastifyRequest } from 'fastify';
@@ -58,6 +58,13 @@ const rules: Record<string, { must: string; read(text: string): DataOptions | un
     read: (text) => {
       const delimiter = csvDelimiters.find((one) => one === text);
       return delimiter === undefined ? undefined : { csv: { delimiter } };
+    },
+  },
+  'options.csv.decimal': {
+    must: `must be one of ${csvDecimals.map((one) => encodeURIComponent(one)).join(' ')} in percent-encoding`,
+    read: (text) => {
+      const decimal = csvDecimals.find((one) => one === text);
+      return decimal === undefined ? undefined : { csv: { decimal } };
     },
   },
   'options.version': {

@@ -54,8 +54,8 @@ export async function executeAnnotated(
   // This refuses classifiers that do not exist or were never trained before the query runs.
   await Promise.all(annotate.map((_, i) => predict(i, ['a text'])));
   const { format, options } = execution;
-  const delimiter = options?.csv === undefined ? ',' : fromProtoCsv(options.csv).delimiter;
-  const reply = new AnnotatedResponse(response, { format, delimiter, members: annotate, predict, stop });
+  const csv = options?.csv && fromProtoCsv(options.csv);
+  const reply = new AnnotatedResponse(response, { format, csv, members: annotate, predict, stop });
   const members = annotate.map(({ text, as }) => ({ text, as }));
   await executeInto(reply, { executor, execution: { ...execution, annotate: { members } }, ctx });
 }

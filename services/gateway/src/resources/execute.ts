@@ -1,7 +1,7 @@
 /** Executes a stored query over POST, and a query that reads over GET. */
 
 import { isReadingCommand } from '@datahub/contract/commands';
-import { csvDelimiters } from '@datahub/contract/formats';
+import { csvDecimals, csvDelimiters } from '@datahub/contract/formats';
 import { numbersForms } from '@datahub/contract/numbers';
 import { toProtoCsv } from '@datahub/executor-session/formats';
 import { createCallContext } from '@datahub/service-kit/call/call';
@@ -41,7 +41,11 @@ export const runOptions = {
   numbers: { type: 'string', enum: numbersForms },
   strict: { type: 'boolean' },
   ending: { type: 'boolean' },
-  csv: object({ bom: { type: 'boolean' }, delimiter: { type: 'string', enum: csvDelimiters } }),
+  csv: object({
+    bom: { type: 'boolean' },
+    delimiter: { type: 'string', enum: csvDelimiters },
+    decimal: { type: 'string', enum: csvDecimals },
+  }),
 } as const;
 
 /** Has either `queryId`, or `hubId` and `path`. */

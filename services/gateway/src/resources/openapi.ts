@@ -1,6 +1,6 @@
 /** Builds the OpenAPI 3.1 document from the list of routes. */
 
-import { csvDelimiters } from '@datahub/contract/formats';
+import { csvDecimals, csvDelimiters } from '@datahub/contract/formats';
 import { classifierLimits } from '@datahub/contract/limits';
 import { numbersForms } from '@datahub/contract/numbers';
 import { deliveryStates, eventTypes, runOutcomes } from '@datahub/contract/watches';
@@ -150,6 +150,7 @@ const schemas = new Map<string, object>([
   ['options.meta', flag],
   ['options.csv.bom', flag],
   ['options.csv.delimiter', { type: 'string', enum: csvDelimiters }],
+  ['options.csv.decimal', { type: 'string', enum: csvDecimals }],
   ['options.version', { type: 'integer', minimum: 1, maximum: 4_294_967_295 }],
   ['commitEvery', { type: 'integer', minimum: 1, maximum: 1_000_000 }],
   ['from', { type: 'integer', minimum: 1 }],

@@ -4,7 +4,7 @@
  * cancels the statement.
  */
 
-import type { CsvDelimiter } from '@datahub/contract/formats';
+import type { CsvOptions } from '@datahub/contract/formats';
 import type { Cut, ExecutionReply } from '@datahub/executor-session/executor';
 import { fromProtoFormat } from '@datahub/executor-session/formats';
 import { FrameReader, textColumns } from '@datahub/executor-session/row-frames';
@@ -18,8 +18,7 @@ import { ArrowLabels, type Label } from './arrow-labels.ts';
 
 export interface AnnotatedReplyOptions {
   format: Format;
-  /** Of CSV. */
-  delimiter: CsvDelimiter;
+  csv: CsvOptions | undefined;
   members: readonly Annotation[];
   /** Resolves to one label for each text, from the classifier of the annotation with this index. */
   predict(index: number, texts: string[]): Promise<Label[]>;
@@ -158,13 +157,13 @@ export class AnnotatedResponse implements ExecutionReply {
   }
 
   async #write(batch: AnnotationBatch, labels: Promise<Label[][]>): Promise<void> {
-    const { format, members, stop, delimiter } = this.#options;
+    const { format, members, stop, csv } = this.#options;
     if (stop.aborted) return;
     try {
       const bytes = batch.toBytes(fromProtoFormat(format), {
         members,
         labels: await labels,
-        delimiter,
+        csv,
         arrow: this.#arrow,
       });
       this.#held.push(bytes);

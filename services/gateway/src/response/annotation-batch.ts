@@ -1,6 +1,6 @@
 /** Rows that are annotated together, with the bytes between them. */
 
-import { type CsvDelimiter, type FormatName, formats } from '@datahub/contract/formats';
+import { type CsvDelimiter, type CsvOptions, type FormatName, formats } from '@datahub/contract/formats';
 import { readCharactersMax } from '@datahub/contract/limits';
 import type { Annotation } from '@datahub/proto/executor/v1/executor';
 import type { ArrowLabels, Label } from './arrow-labels.ts';
@@ -8,8 +8,7 @@ import type { ArrowLabels, Label } from './arrow-labels.ts';
 interface BatchLabels {
   members: readonly Annotation[];
   labels: Label[][];
-  /** Of CSV. */
-  delimiter: CsvDelimiter;
+  csv: CsvOptions | undefined;
   /** The columns of the batch of Arrow that the rows belong to. */
   arrow: ArrowLabels;
 }
@@ -52,7 +51,8 @@ export class AnnotationBatch {
   }
 
   /** Returns the rows with their labels. `labels[i]` has the labels of annotation i in the order of `textsOf(i)`. */
-  toBytes(format: FormatName, { members, labels, delimiter, arrow }: BatchLabels): Buffer {
+  toBytes(format: FormatName, { members, labels, csv, arrow }: BatchLabels): Buffer {
+    const delimiter = csv?.delimiter ?? ',';
     const rests = labels.map((each) => each.values());
     const end = formats[format].rowEnd;
     const names = members.map(({ as }) => [JSON.stringify(as), JSON.stringify(`${as}Confidence`)]);
@@ -64,7 +64,7 @@ export class AnnotationBatch {
       for (const [i, one] of found.entries()) {
         const { label, confidence } = one ?? { label: null, confidence: null };
         if (formats[format].rows === 'columns')
-          added += `${delimiter}${toField(label, delimiter)}${delimiter}${confidence ?? ''}`;
+          added += `${delimiter}${toField(label, delimiter)}${delimiter}${numberField(confidence, csv)}`;
         else
           added += `,${names[i]?.[0]}:${JSON.stringify(label)},${names[i]?.[1]}:${JSON.stringify(confidence)}`;
       }
@@ -80,6 +80,11 @@ function readable(text: string | null): string | null {
   if (text === null) return null;
   const read = text.length > readCharactersMax ? text.slice(0, readCharactersMax) : text;
   return /\S/.test(read) ? read.toWellFormed() : null;
+}
+
+function numberField(confidence: number | null, { delimiter = ',', decimal = '.' }: CsvOptions = {}): string {
+  const text = confidence === null ? '' : String(confidence).replace('.', decimal);
+  return text.includes(delimiter) ? `"${text}"` : text;
 }
 
 /** A field of CSV (RFC 4180); NULL is an empty field. */

@@ -8,11 +8,15 @@ it('counts what short rows take in memory beside their bytes', () => {
   expect(batch.bytes).toBeGreaterThan(100 * 100);
 });
 
-it('fields of CSV are separated by the delimiter of the call', () => {
+it.each([
+  [{ delimiter: ';' }, '1;late;"a;b";0.5\r\n'],
+  [{ delimiter: ';', decimal: ',' }, '1;late;"a;b";0,5\r\n'],
+  [{ decimal: ',' }, '1;late,a;b,"0,5"\r\n'],
+] as const)('fields of CSV are written as the call asks: %j', (csv, line) => {
   const batch = new AnnotationBatch();
   batch.add(Buffer.from('1;late'), ['late']);
   const labels = [[{ label: 'a;b', confidence: 0.5 }]];
   const members = [{ text: 'note', as: 'topic' }];
-  const bytes = batch.toBytes('csv', { members, labels, delimiter: ';', arrow: new ArrowLabels(1) });
-  expect(bytes.toString()).toBe('1;late;"a;b";0.5\r\n');
+  const bytes = batch.toBytes('csv', { members, labels, csv, arrow: new ArrowLabels(1) });
+  expect(bytes.toString()).toBe(line);
 });

@@ -117,6 +117,8 @@ export interface CsvOptions {
   /** Begins with a byte order mark. */
   bom: boolean;
   delimiter: CsvDelimiter;
+  /** Numbers have a comma in place of the point. */
+  decimalComma: boolean;
 }
 
 export interface ExecuteRequest {
@@ -1046,7 +1048,7 @@ export const ExecuteOptions: MessageFns<ExecuteOptions> = {
 };
 
 function createBaseCsvOptions(): CsvOptions {
-  return { bom: false, delimiter: 0 };
+  return { bom: false, delimiter: 0, decimalComma: false };
 }
 
 export const CsvOptions: MessageFns<CsvOptions> = {
@@ -1056,6 +1058,9 @@ export const CsvOptions: MessageFns<CsvOptions> = {
     }
     if (message.delimiter !== 0) {
       writer.uint32(16).int32(message.delimiter);
+    }
+    if (message.decimalComma !== false) {
+      writer.uint32(24).bool(message.decimalComma);
     }
     return writer;
   },
@@ -1087,6 +1092,14 @@ export const CsvOptions: MessageFns<CsvOptions> = {
             }
 
             message.delimiter = reader.int32() as any;
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.decimalComma = reader.bool();
             continue;
           }
         }

@@ -3,7 +3,7 @@
  * line without a byte is `""` instead: a NULL in a result of one column, and each row of a result without columns.
  */
 
-import type { CsvDelimiter } from '@datahub/contract/formats';
+import type { CsvDelimiter, CsvOptions } from '@datahub/contract/formats';
 import type { ColumnKind } from '../../ports/column-kind.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import { uniqueNames } from '../column-names.ts';
@@ -22,7 +22,7 @@ export function createCsv(): Open<RowEncoder> {
   return (out, options) => new CsvEncoder(out, options, known);
 }
 
-/** By the form of numbers and the delimiter, the encoders of columns by their array. */
+/** By the form of numbers, the delimiter and the decimal, the encoders of columns by their array. */
 type Encoders = Map<string, WeakMap<readonly SinkColumn[], FieldEncoder[]>>;
 
 const byteOrderMark = Buffer.from('\ufeff');
@@ -41,7 +41,7 @@ class CsvEncoder implements RowEncoder {
     this.#out = out;
     this.#options = options;
     this.#delimiter = options.csv?.delimiter ?? ',';
-    const form = `${options.numbers}${this.#delimiter}`;
+    const form = `${options.numbers}${this.#delimiter}${options.csv?.decimal}`;
     this.#known = known.get(form) ?? new WeakMap();
     known.set(form, this.#known);
   }
@@ -50,7 +50,7 @@ class CsvEncoder implements RowEncoder {
     const { numbers, added, csv } = this.#options;
     const out = this.#out;
     const known = this.#known.get(columns);
-    const encoders = known ?? columns.map(({ kind }) => csvEncoder(kind, numbers, this.#delimiter));
+    const encoders = known ?? columns.map(({ kind }) => csvEncoder(kind, numbers, csv));
     if (known === undefined) this.#known.set(columns, encoders);
     this.#encoders = encoders;
     if (csv?.bom) writeRaw(out, byteOrderMark, 0, byteOrderMark.length);
@@ -83,10 +83,30 @@ class CsvEncoder implements RowEncoder {
 }
 
 /** The encoder of a kind's values as CSV fields. */
-export function csvEncoder(kind: ColumnKind, numbers: Numbers, delimiter: CsvDelimiter = ','): FieldEncoder {
+export function csvEncoder(kind: ColumnKind, numbers: Numbers, csv: CsvOptions = {}): FieldEncoder {
+  const { delimiter = ',', decimal } = csv;
   if (kind.is === 'text') return fieldEncoder(delimiter);
-  const encode = plainEncoder(kind, numbers);
-  return needQuotes.has(kind.is) ? encodedField(encode, delimiter) : encode;
+  const plain = plainEncoder(kind, numbers);
+  const encode = needQuotes.has(kind.is) ? encodedField(plain, delimiter) : plain;
+  if (decimal !== ',' || !mayHaveDecimals.has(kind.is)) return encode;
+  const isBson = kind.is === 'bson';
+  return delimiter === ',' ? encodedField(withComma(plain, isBson), delimiter) : withComma(encode, isBson);
+}
+
+const mayHaveDecimals = new Set<ColumnKind['is']>(['float', 'decimal', 'bson']);
+/** The types of BSON elements that are numbers with decimals. */
+const bsonDouble = 0x01;
+const bsonDecimal = 0x13;
+
+/** Writes a comma in place of the point of a number. */
+function withComma(encode: FieldEncoder, isBson: boolean): FieldEncoder {
+  return (out, source, start, end) => {
+    const from = out.position;
+    encode(out, source, start, end);
+    if (isBson && source[start] !== bsonDouble && source[start] !== bsonDecimal) return;
+    const at = out.buffer.subarray(from, out.position).indexOf(point);
+    if (at !== -1) out.buffer[from + at] = comma;
+  };
 }
 
 /** The kinds whose texts can have any characters. */
@@ -94,6 +114,7 @@ const needQuotes = new Set<ColumnKind['is']>(['binary', 'json', 'array', 'bson']
 
 const quote = 0x22;
 const comma = 0x2c;
+const point = 0x2e;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 

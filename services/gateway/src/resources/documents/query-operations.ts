@@ -211,6 +211,7 @@ const options = [
   { name: 'options.meta', in: 'query', schema: { type: 'boolean' } },
   { name: 'options.csv.bom', in: 'query', schema: csv.properties.bom },
   { name: 'options.csv.delimiter', in: 'query', schema: csv.properties.delimiter },
+  { name: 'options.csv.decimal', in: 'query', schema: csv.properties.decimal },
   { name: 'options.version', in: 'query', schema: version },
 ];
 
