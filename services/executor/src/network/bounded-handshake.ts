@@ -1,10 +1,12 @@
 /**
- * Bounds what a server sends in a TLS handshake. Every signature of its chain of certificates is verified on the main
- * thread, also if nothing is trusted, and OpenSSL takes chains of 100 kB: with long exponents half a second of CPU.
+ * Bounds what a server sends in a TLS handshake. Every certificate is read, and every signature of their chain verified,
+ * on the main thread, also if nothing is trusted, and OpenSSL takes chains of 100 kB: with long exponents half a second
+ * of CPU, with unusual curves many seconds.
  */
 
 import { Duplex } from 'node:stream';
 import { createTurns } from '@datahub/service-kit/yield-to-loop';
+import { HandshakeCheck } from './handshake/handshake-check.ts';
 
 /** Three times as much as the chains of public authorities, with room for a list of accepted authorities. */
 const handshakeBytesMax = 24_576;
@@ -16,6 +18,8 @@ export class BoundedHandshake extends Duplex {
   readonly #socket: Duplex;
   /** Undefined after the handshake. */
   #left: number | undefined = handshakeBytesMax;
+  readonly #check = new HandshakeCheck();
+  #isPassing = false;
   /** Parts that wait for their turn. */
   #waiting = 0;
 
@@ -26,7 +30,13 @@ export class BoundedHandshake extends Duplex {
       .on('data', (bytes: Buffer) => this.#take(bytes))
       .on('end', () => this.#inOrder(() => this.push(null)))
       .on('error', (err) => this.destroy(err))
-      .on('close', () => this.destroy());
+      // What was sent before the end can still be on its way.
+      .on('close', () => socket.readableEnded || this.destroy());
+  }
+
+  /** Call this with each line of the log of keys, which says how to read what the server sends. */
+  learn(line: Buffer): void {
+    if (this.#check.learn(line) && !this.#isPassing) this.#inOrder(() => this.#pass(Buffer.alloc(0)));
   }
 
   /** Call this when the handshake is over. */
@@ -35,10 +45,27 @@ export class BoundedHandshake extends Duplex {
   }
 
   #take(bytes: Buffer): void {
-    if (this.#left !== undefined) this.#left -= bytes.length;
+    if (this.#left !== undefined && !this.#check.isOver) this.#left -= bytes.length;
     if (this.#left !== undefined && this.#left < 0)
       this.destroy(new RangeError('The server sent too many bytes in the TLS handshake.'));
-    else this.#inOrder(() => this.push(bytes) || this.#socket.pause());
+    else this.#inOrder(() => this.#pass(bytes));
+  }
+
+  /** Passes on what is known to cost little. */
+  #pass(bytes: Buffer): void {
+    let takesMore = true;
+    this.#isPassing = true;
+    try {
+      for (const part of this.#check.isOver ? [bytes] : this.#check.read(bytes)) {
+        if (this.destroyed) return;
+        takesMore = this.push(part) && takesMore;
+      }
+    } catch (err) {
+      this.destroy(err as Error);
+    } finally {
+      this.#isPassing = false;
+    }
+    if (!takesMore) this.#socket.pause();
   }
 
   #inOrder(pass: () => unknown): void {

@@ -1,12 +1,14 @@
 /** TLS with sources. All engines use it for sessions and for the connections that cancel statements. */
 
-import { createHash } from 'node:crypto';
+import { constants, createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { connect, TLSSocket } from 'node:tls';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { ConnectSettings } from '../ports/engine.ts';
 import type { ServerStream } from '../ports/server-stream.ts';
 import { BoundedHandshake } from './bounded-handshake.ts';
+import { usableCertificates } from './handshake/costly-certificates.ts';
+import { usableKey } from './handshake/usable-keys.ts';
 
 /**
  * Starts TLS on a connected socket. Checks the certificate chain in mode verify-full, and in mode require if a CA is
@@ -32,9 +34,9 @@ export function startTls(
           ...(isIP(host) ? {} : { servername: host }),
           rejectUnauthorized: verifiesName || (tls.mode === 'require' && tls.ca !== undefined),
           ...(verifiesName ? {} : { checkServerIdentity: () => undefined }),
-          ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-          ...(tls.cert === undefined ? {} : { cert: tls.cert }),
-          ...(tls.key === undefined ? {} : { key: tls.key }),
+          ...materialOf(tls),
+          // Another handshake would be without these bounds.
+          secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
         },
         () => {
           secure.off('error', fail).off('close', fail);
@@ -44,11 +46,40 @@ export function startTls(
         },
       );
       secure.once('error', fail).once('close', fail);
+      secure.on('keylog', (line) => bounded.learn(line));
     } catch (err) {
       fail(err);
     }
   });
 }
+
+/** Throws SOURCE_TLS for a key or a certificate that is not valid, or that is costly. */
+function materialOf({ ca, cert, key }: ConnectSettings['tls']): { ca?: string; cert?: string; key?: string } {
+  const usable = <N extends string>(
+    name: N,
+    pem: string | undefined,
+    read: (pem: string) => string | undefined,
+  ) => {
+    if (pem === undefined) return {};
+    const value = read(pem);
+    if (value === undefined) throw unusable(name);
+    return { [name]: value };
+  };
+  return {
+    ...usable('ca', ca, usableCertificates),
+    ...usable('cert', cert, usableCertificates),
+    ...usable('key', key, usableKey),
+  };
+}
+
+const unusable = (name: string) =>
+  new HubError(
+    'SOURCE_TLS',
+    name === 'key'
+      ? 'TLS cannot be started with this tls.key: it must be a key in PEM without a passphrase, RSA of at most 4,096 bits, of a named elliptic curve, or Ed25519 or Ed448.'
+      : `TLS cannot be started with this tls.${name}: it must be certificates in PEM, whose keys are RSA or of named elliptic curves.`,
+    { stage: 'connect', retryable: false },
+  );
 
 /**
  * Hashes by the OID of the certificate's signature algorithm: RSA, then ECDSA. RFC 5929 replaces MD5 and SHA-1 with

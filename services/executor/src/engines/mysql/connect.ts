@@ -6,6 +6,7 @@
 import { onAbort } from '@datahub/service-kit/call/abort';
 import { HubError } from '@datahub/service-kit/call/error';
 import mysql, { type Connection as DriverConnection } from 'mysql2';
+import { isUsablePublicKey } from '../../network/handshake/usable-keys.ts';
 import { plainBytesError, startTls } from '../../network/tls.ts';
 import type { ConnectDeps, ConnectSettings, SourceFacts } from '../../ports/engine.ts';
 import type { ServerStream } from '../../ports/server-stream.ts';
@@ -25,6 +26,8 @@ interface Driver extends Negotiating {
   _isMariaDB: boolean;
   _mariadbExtendedMetadata: boolean;
   threadId: number;
+  /** Answers what the server sends in the log-in. */
+  _authPlugin?: (data: Buffer) => unknown;
 }
 
 /** One for each source, by the facts that its connections share. */
@@ -98,6 +101,7 @@ async function logIn(settings: ConnectSettings, deps: ConnectDeps, tls: boolean)
       });
       const driver = connection as unknown as Driver;
       const isLimited = limitCapabilities(driver);
+      boundKeys(driver);
       const plain = takeOver(driver, socket, fail);
       driver.startTLS = (onSecure) => {
         if (plain.holdsMore()) fail(plainBytesError());
@@ -136,6 +140,21 @@ const refuseWhole = () => {
   throw Object.assign(new Error('The server asks for the whole password.'), { code: wholePasswordCode });
 };
 const wholePasswordPlugins = { caching_sha2_password: refuseWhole, sha256_password: refuseWhole };
+
+/** The driver encrypts the password with whatever key the server sends, and reading some of them takes hours. */
+function boundKeys(driver: Driver): void {
+  let plugin: Driver['_authPlugin'];
+  Object.defineProperty(driver, '_authPlugin', {
+    get: () => plugin,
+    set: (next: (data: Buffer) => unknown) => {
+      plugin = (data) => {
+        if (data.includes('-----BEGIN') && !isUsablePublicKey(data.toString('latin1')))
+          throw new RangeError('The server sent a key for the password that the hub does not use.');
+        return next(data);
+      };
+    },
+  });
+}
 
 /**
  * Passes the socket's data to the driver's parser and counts it. TLS begins right after the greeting, which is one

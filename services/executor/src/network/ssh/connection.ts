@@ -6,6 +6,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { Client, ClientChannel, ConnectConfig } from 'ssh2';
 import type { SshSettings } from '../../ports/engine.ts';
 import type { Dial } from '../dialer.ts';
+import { isUsableSshKey } from '../handshake/openssh-key.ts';
 import { ChannelStream } from './channel-stream.ts';
 import {
   bastionUnreachable,
@@ -65,6 +66,10 @@ export async function logInAtBastion(
   settings: SshSettings,
   signal: AbortSignal,
 ): Promise<BastionConnection> {
+  if (settings.privateKey !== undefined && !isUsableSshKey(settings.privateKey)) {
+    socket.destroy();
+    throw keyUnreadable(new RangeError('The key is of another kind, or too large.'));
+  }
   // Loaded with the first bastion.
   const { default: ssh } = await import('ssh2');
   const expected = expectedKey(settings.hostKey);
