@@ -1,7 +1,10 @@
 /** The tree of a hub, derived from the documents that name their parents. */
 
 import type { Node } from '@datahub/proto/catalog/v1/catalog';
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import type { FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './documents.ts';
+
+type MayYield = ReturnType<typeof createLoopYield>;
 
 export interface TreeParts {
   hub: HubDoc;
@@ -14,20 +17,31 @@ export interface TreeParts {
  * Folders come before leaves, each in order of creation. A leaf whose folder is gone is shown below its category, and so
  * is one folder of each circle, so that everything can be reached.
  */
-export function buildTree({ hub, folders, sources, queries }: TreeParts): Node {
+export async function buildTree({ hub, folders, sources, queries }: TreeParts): Promise<Node> {
+  const mayYield = createLoopYield();
   const queriesRoot = category(hub, 'queries');
   const sourcesRoot = category(hub, 'sources');
   const places = new Map([queriesRoot, sourcesRoot].map((node) => [node.nodeId, node]));
   const rootOf = (subType: NodeSubType) => (subType === 'queries' ? queriesRoot : sourcesRoot);
-  for (const folder of folders) places.set(folder.id, folderNode(folder));
-  const cuts = findCuts(folders);
+  for (const folder of folders) {
+    places.set(folder.id, folderNode(folder));
+    await mayYield();
+  }
+  const cuts = await findCuts(folders, mayYield);
   for (const folder of folders) {
     const node = places.get(folder.id) as Node;
     const parent = cuts.has(folder.id) ? undefined : places.get(folder.parentNodeId);
     hang(node, parent ?? rootOf(folder.nodeSubType));
+    await mayYield();
   }
-  for (const source of sources) hang(leaf(source, 'source'), places.get(source.parentNodeId) ?? sourcesRoot);
-  for (const query of queries) hang(leaf(query, 'query'), places.get(query.parentNodeId) ?? queriesRoot);
+  for (const source of sources) {
+    hang(leaf(source, 'source'), places.get(source.parentNodeId) ?? sourcesRoot);
+    await mayYield();
+  }
+  for (const query of queries) {
+    hang(leaf(query, 'query'), places.get(query.parentNodeId) ?? queriesRoot);
+    await mayYield();
+  }
   return { nodeId: hub.id, nodeType: 'root', label: hub.label, children: [queriesRoot, sourcesRoot] };
 }
 
@@ -35,7 +49,7 @@ export function buildTree({ hub, folders, sources, queries }: TreeParts): Node {
  * One folder of each circle. Two concurrent moves can put each folder into the other one, and a crash can keep them from
  * being moved back.
  */
-function findCuts(folders: TreeParts['folders']): Set<string> {
+async function findCuts(folders: TreeParts['folders'], mayYield: MayYield): Promise<Set<string>> {
   const parents = new Map(folders.map(({ id, parentNodeId }) => [id, parentNodeId]));
   const cuts = new Set<string>();
   /** For each folder, the one from which it was reached first. */
@@ -47,6 +61,7 @@ function findCuts(folders: TreeParts['folders']): Set<string> {
       at = parents.get(at);
     }
     if (at !== undefined && reachedFrom.get(at) === id) cuts.add(at);
+    await mayYield();
   }
   return cuts;
 }

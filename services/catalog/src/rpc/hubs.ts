@@ -106,7 +106,7 @@ export function createHubCalls(catalog: Catalog) {
       ]);
       const shown = <T>(found: unknown[]) => found.slice(0, treeNodesMax) as T[];
       const ids = reached && new Set(reached);
-      const root = buildTree({
+      const root = await buildTree({
         hub,
         folders: shown<FolderDoc>(folders),
         sources: shown<SourceDoc>(sources),

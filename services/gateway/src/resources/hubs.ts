@@ -1,7 +1,7 @@
 /** Hubs and their trees. */
 
 import type { Complete } from '@datahub/contract/complete';
-import type { CreateHubRequest, Hub, Node, UpdateHubRequest } from '@datahub/proto/catalog/v1/catalog';
+import type { CreateHubRequest, Hub, UpdateHubRequest } from '@datahub/proto/catalog/v1/catalog';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { expectedVersions } from '../http/if-match.ts';
 import {
@@ -16,7 +16,6 @@ import {
   readOnly,
   record,
   text,
-  textOrNull,
   time,
   timeOrNull,
   toTimestamp,
@@ -26,6 +25,7 @@ import { readFlag } from '../http/query-params.ts';
 import { setVersion } from '../http/request-context.ts';
 import { emptyBody, type Handler, paged, type Route, required } from '../http/route.ts';
 import { sendList } from '../response/list-response.ts';
+import { node, sendTree } from './hub-tree.ts';
 import type { ResourceDeps } from './resource-deps.ts';
 
 export function hubRoutes(deps: ResourceDeps): Route[] {
@@ -63,24 +63,8 @@ export const hub = record(
 );
 export const hubs = list(hub);
 
-/** A node of a hub's tree. The schema of its children refers to the component `Node`. */
-export const node = record(
-  {
-    hubId: text,
-    nodeId: text,
-    parentNodeId: textOrNull,
-    nodeType: { type: 'string', enum: ['root', 'category', 'folder', 'source', 'query'] },
-    nodeSubType: { type: 'string', enum: ['queries', 'sources'] },
-    label: text,
-    children: list({ $ref: '#/components/schemas/Node' }),
-    truncated: { const: true },
-  },
-  ['nodeSubType', 'truncated'],
-);
-
 type HubBody = FromSchema<typeof hubBody>;
 type HubJson = FromSchema<typeof hub>;
-type NodeJson = Omit<FromSchema<typeof node>, 'children'> & { children: NodeJson[] };
 
 const hubIdOf = (request: FastifyRequest) => (request.params as { hubId: string }).hubId;
 
@@ -132,10 +116,10 @@ function createHubHandlers({ upstreams: { catalog }, settings }: ResourceDeps) {
       return {};
     },
 
-    contents: async (request) => {
+    contents: async (request, reply) => {
       const hubId = hubIdOf(request);
-      const { root, truncated } = await catalog.getHubContents({ hubId }, request.context);
-      return { ...toNodeJson(required(root), hubId), ...(truncated ? { truncated } : {}) };
+      const { root, truncated = false } = await catalog.getHubContents({ hubId }, request.context);
+      return sendTree(reply, { root: required(root), hubId, truncated }, settings);
     },
 
     archive: (request, reply) => setArchived(request, reply, true),
@@ -163,17 +147,5 @@ function toHubJson(hub: Hub): Complete<HubJson> {
     archived: hub.archived ? 1 : 0,
     createdAt: createdAtOf(hub),
     updatedAt: toTimestamp(hub.updatedAt),
-  };
-}
-
-function toNodeJson(node: Node, hubId: string): NodeJson {
-  return {
-    hubId,
-    nodeId: node.nodeId,
-    parentNodeId: node.parentNodeId ?? null,
-    nodeType: node.nodeType as NodeJson['nodeType'],
-    nodeSubType: node.nodeSubType as 'queries' | 'sources',
-    label: node.label,
-    children: node.children.map((child) => toNodeJson(child, hubId)),
   };
 }

@@ -12,7 +12,7 @@ import { importMediaTypes } from '../rows/streamed-body.ts';
 import { trainedExamples } from './classifiers/trained-examples.ts';
 import { problem } from './documents/problem-schema.ts';
 import { allResults, execution } from './execute.ts';
-import { node } from './hubs.ts';
+import { node } from './hub-tree.ts';
 import { queryRunOutcomes } from './queries/runs.ts';
 import { severalAnswers } from './queries/several-reads.ts';
 import { statisticsList, statisticsSorts, statisticsWindows } from './queries/statistics.ts';
