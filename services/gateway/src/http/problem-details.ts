@@ -56,7 +56,7 @@ export const kinds: Record<ErrorCode, Kind> = {
   SOURCE_BUSY: { status: 503, title: 'The source is busy' },
   UNAVAILABLE: { status: 503, title: 'A part of the hub cannot be reached' },
   OUTCOME_UNKNOWN: { status: 503, title: 'It is unknown whether the change was made' },
-  STATEMENT_TIMEOUT: { status: 504, title: 'The statement took too long' },
+  STATEMENT_TIMEOUT: { status: 504, title: 'The statement or the request took too long' },
 };
 
 /** Who a failure counts against. Failures of sources do not count against the hub's own objective. */

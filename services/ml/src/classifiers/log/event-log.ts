@@ -69,16 +69,22 @@ function countFitting(sizes: number[]): number {
  * many again. The snapshot of a large classifier has 20 MB, so it is written less often.
  */
 const interval = { least: 600, share: 0.02, most: 3_000 };
+/** The most characters of long examples between two snapshots. They are learnt again in about a second. */
+const intervalCharacters = 1_500_000;
 
 export class SnapshotSchedule {
   #learnt = 0;
+  #characters = 0;
 
   /** Counts the examples of an event. True if a snapshot is due; the count then starts again. */
-  isDueAfter({ calls = [] }: EventDoc, examplesInAll: number): boolean {
+  isDueAfter({ calls = [], characters = 0 }: EventDoc, examplesInAll: number): boolean {
     this.#learnt += calls.reduce((sum, { examples }) => sum + examples.length, 0);
+    this.#characters += characters;
     const { least, share, most } = interval;
-    if (this.#learnt < Math.min(most, Math.max(least, share * examplesInAll))) return false;
+    const isFew = this.#learnt < Math.min(most, Math.max(least, share * examplesInAll));
+    if (isFew && this.#characters < intervalCharacters) return false;
     this.#learnt = 0;
+    this.#characters = 0;
     return true;
   }
 }

@@ -20,3 +20,12 @@ it.each([
     expect(schedule.isDueAfter(event(1), all)).toBe(true);
   }
 });
+
+it('is due after fewer long examples', () => {
+  const schedule = new SnapshotSchedule();
+  const long = { ...event(10), characters: 150_000 };
+  for (let round = 0; round < 2; round++) {
+    for (let i = 0; i < 9; i++) expect(schedule.isDueAfter(long, 400)).toBe(false);
+    expect(schedule.isDueAfter(long, 400)).toBe(true);
+  }
+});
