@@ -1,10 +1,12 @@
 /** Watches, and what they told. */
 
 import { setTimeout as wait } from 'node:timers/promises';
+import { ProblemError } from '@datahub/client';
 import { type Command, isSet, textOf } from '../command.ts';
 import { writeExact } from '../exact-numbers.ts';
+import { exitCodeOf, exitCodes } from '../failure.ts';
 import { findHub, listAll } from '../hub.ts';
-import { print, printJson, printRows } from '../output.ts';
+import { note, print, printJson, printRows } from '../output.ts';
 
 const hubOption = { type: 'string', value: 'HUB', help: 'The id, path or label of a hub.' } as const;
 
@@ -42,6 +44,9 @@ export const runWatch: Command = {
 const eventsMax = 500;
 const followMs = 2_000;
 
+const isPassing = (err: unknown): boolean =>
+  err instanceof ProblemError && exitCodeOf(err.status) === exitCodes.unavailable;
+
 export const events: Command = {
   name: 'events',
   summary: 'Prints events, one in a line, oldest first.',
@@ -54,14 +59,27 @@ export const events: Command = {
     const hub = await context.hub();
     const named = textOf(input, 'hub');
     const filter = named === undefined ? {} : { hubId: (await findHub(hub, named)).hubId };
+    const follows = isSet(input, 'follow');
     let after = textOf(input, 'after');
-    for (;;) {
+    let isAway = false;
+    for (let asked = 0; ; asked++) {
       const query = { ...filter, limit: eventsMax, ...(after === undefined ? {} : { after }) };
-      const found = await hub.call('GET /v1/events', { query });
+      const found = await hub.call('GET /v1/events', { query }).catch((err) => {
+        // The hub may have been restarted.
+        if (follows && asked > 0 && isPassing(err)) return err;
+        throw err;
+      });
+      if (found instanceof ProblemError) {
+        if (!isAway) note(context, `${found.message} The hub is asked again until it answers.`);
+        isAway = true;
+        await wait(followMs);
+        continue;
+      }
+      isAway = false;
       for (const event of found.events) print(context, writeExact(event));
       after = found.after ?? undefined;
       if (found.events.length === eventsMax) continue;
-      if (!isSet(input, 'follow')) return;
+      if (!follows) return;
       await wait(followMs);
     }
   },
