@@ -77,8 +77,7 @@ describe.skipIf(helm === '')('the chart', () => {
   });
 
   it('writes large numbers with all their digits', () => {
-    const dir = mkdtempSync(join(tmpdir(), 'datahub-chart-'));
-    const file = join(dir, 'values.yaml');
+    const file = join(dir, 'numbers.yaml');
     const numbers = { DATAHUB_KEPT_BYTES_MAX: 134217728, DATAHUB_RESPONSES_BYTES_MAX: 4294967296 };
     writeFileSync(file, JSON.stringify({ settings: { all: { ...numbers, OTEL_A: 0.5, OTEL_B: true } } }));
     const { data } = find(read(render([manifestsValues, file])), 'ConfigMap', 'ml');
@@ -88,7 +87,6 @@ describe.skipIf(helm === '')('the chart', () => {
       OTEL_A: '0.5',
       OTEL_B: 'true',
     });
-    rmSync(dir, { recursive: true });
   });
 
   it('keeps the policy with mutual TLS, and probes the metrics port because the kubelet has no client certificate', () => {
