@@ -1,7 +1,7 @@
 /** One session at MongoDB. It runs commands and writes the documents of their cursors directly into the sink. */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import { createLoopYield, nextTurn } from '@datahub/service-kit/yield-to-loop';
+import { createLoopYield, nextTurn, turnForText } from '@datahub/service-kit/yield-to-loop';
 import {
   BSON,
   type ClientSession,
@@ -127,6 +127,8 @@ export class MongodbConnection implements Connection {
     const mayYield = createLoopYield();
     try {
       for (let reply = await cursor.next(); reply !== undefined; reply = await cursor.next()) {
+        // Large replies that arrive together would else begin in one turn, and a document is written in one piece.
+        await turnForText(reply.length);
         for (const _ of rows.batch(reply)) {
           await this.#untilTaken(sink);
           await mayYield();
