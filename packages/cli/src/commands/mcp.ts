@@ -60,6 +60,8 @@ async function pass(session: McpSession, line: string): Promise<void> {
   } catch {
     return write(session, { jsonrpc: '2.0', id: null, error: { code: -32_700, message: 'Parse error' } });
   }
+  if (typeof message !== 'object' || message === null)
+    return write(session, { jsonrpc: '2.0', id: null, error: { code: -32_600, message: 'Invalid Request' } });
   if (message.method === 'notifications/cancelled') {
     session.calls.get(message.params?.requestId)?.abort(new Error('cancelled'));
     return;
