@@ -178,6 +178,7 @@ describe.skipIf(executablePath === undefined)('boards in the console (needs Chro
       },
       { queryId: other },
       { queryId: other },
+      { queryId: other, label: 'History' },
     ];
     const { boardId } = await api.ok(api.post('/v1/boards', { hubId, label: 'Whole', cards }));
     await goTo('boards', boardId);
@@ -188,7 +189,12 @@ describe.skipIf(executablePath === undefined)('boards in the console (needs Chro
     ]);
     expect(file.suggestedFilename()).toBe('Whole.xlsx');
     const sheets = readXlsx(await readFile(await file.path()));
-    expect(sheets.map(([name]) => name)).toEqual(['A B  "quoted" name of more than', 'Fixed', 'Fixed (2)']);
+    expect(sheets.map(([name]) => name)).toEqual([
+      'A B  "quoted" name of more than',
+      'Fixed',
+      'Fixed (2)',
+      'History (2)',
+    ]);
     const values = sheets.map(([, rows]) => rows.map((row) => row.map(([, value]) => value)));
     expect(values[0]).toEqual([
       ['region', 'n'],

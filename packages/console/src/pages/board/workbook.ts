@@ -34,7 +34,7 @@ const parts = {
 
 export async function joinWorkbooks(books: readonly Workbook[]): Promise<Blob> {
   const sheets: { name: string; entry: Entry }[] = [];
-  const taken = new Set<string>();
+  const taken = new Set([reservedName]);
   let first: Map<string, Entry> | undefined;
   for (const { label, bytes } of books) {
     const entries = entriesOf(bytes);
@@ -110,6 +110,8 @@ const namesIn = (workbook: string): string[] =>
   [...workbook.matchAll(/<sheet name="([^"]*)"/g)].map(([, name]) => name ?? '');
 
 const nameMax = 31;
+/** Excel keeps this name for itself, in any case. */
+const reservedName = 'history';
 
 /** The hub calls sheets “Rows”, “Rows 2” and “Rows, cut after 5”: what follows the word is kept. */
 function uniqueName(label: string, sheet: string, taken: Set<string>): string {

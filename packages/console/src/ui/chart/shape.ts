@@ -142,7 +142,8 @@ async function collect(
     others: [],
     ...{ nulls: 0, nullValues: 0 },
   };
-  const places = createPlaces(table, { isLabel, isApart: kind === 'points', aggregate });
+  const isNumber = rows.columns[xAt]?.numeric === true;
+  const places = createPlaces(table, { isLabel, isApart: kind === 'points', isNumber, aggregate });
   const cells: Values = [];
   let until = performance.now() + sliceMs;
   for (let row = 0; row < rows.length; row++) {
@@ -176,23 +177,28 @@ interface Placing {
   isLabel: boolean;
   /** Each row has a place of its own. */
   isApart: boolean;
+  /** Numbers with the same value have the same place. */
+  isNumber: boolean;
   aggregate: Aggregate;
 }
 
+const withoutZeros = (text: string): string => text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
+
 /** Finds the place of a row. Rows that are not combined have different places in the same series. */
-function createPlaces(table: Table, { isLabel, isApart, aggregate }: Placing) {
+function createPlaces(table: Table, { isLabel, isApart, isNumber, aggregate }: Placing) {
   const known = new Map<string, number>();
   const seen = new Map<string, number>();
   return (text: string, part: string | undefined): number | undefined => {
-    const series = JSON.stringify([text, part]);
+    const value = isNumber ? withoutZeros(text) : text;
+    const series = JSON.stringify([value, part]);
     const before = seen.get(series) ?? 0;
     if (before > 0 && !isApart) table.repeats = true;
     seen.set(series, before + 1);
-    const key = aggregate === 'none' && before > 0 ? JSON.stringify([text, before]) : text;
+    const key = aggregate === 'none' && before > 0 ? JSON.stringify([value, before]) : value;
     const found = isApart ? undefined : known.get(key);
     if (found !== undefined) return found;
     if (isLabel && table.texts.length >= labelsMax) {
-      table.left.add(text);
+      table.left.add(value);
       return undefined;
     }
     const place = table.texts.push(text) - 1;

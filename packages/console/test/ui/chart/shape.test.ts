@@ -160,6 +160,20 @@ describe('a chart of rows', () => {
     expect([apart?.series.length, apart?.seriesLeft, apart?.hasSum]).toEqual([8, 692, false]);
   });
 
+  it('combines numbers that are equal', async () => {
+    const store = storeOf({ x: 'numeric', v: 'int4' }, [
+      ['1.0', 1],
+      [1, 2],
+      ['1.00', 4],
+      ['0.0', 8],
+      [0, 16],
+      ['100', 32],
+      ['1.05', 64],
+    ]);
+    const shaped = await shape(store, { kind: 'bars', x: 'x', y: ['v'], aggregate: 'sum' });
+    expect(shaped?.series[0]?.texts).toEqual(['24', '7', '64', '32']);
+  });
+
   it('says which values have no place', async () => {
     const values = [1, null, 'NaN', 'Infinity', 5];
     const store = storeOf(
