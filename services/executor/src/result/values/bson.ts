@@ -1,9 +1,9 @@
 /** Writes BSON as JSON, or single values as plain text, in the same form as the values of the other engines. */
 
 import { isUtf8 } from 'node:buffer';
-import { createRequire } from 'node:module';
 import { HubError } from '@datahub/service-kit/call/error';
 import { documentEnd, textEnd, types, valueEnd } from './bson-reader.ts';
+import { decimalText, writeDate, writeHex } from './bson-scalars.ts';
 import { countElement } from './elements.ts';
 import {
   type ByteWriter,
@@ -20,7 +20,12 @@ import {
   writeText,
 } from './primitives.ts';
 
-const require = createRequire(import.meta.url);
+/** What values take that are longer to write than a short text. */
+const weights = new Map<number, number>([
+  ...[types.decimal, types.double, types.regex].map((type) => [type, 4] as const),
+  ...[types.int64, types.timestamp].map((type) => [type, 3] as const),
+  [types.date, 2],
+]);
 
 /** The deepest nesting of a document. MongoDB's own limit is lower. */
 const depthMax = 250;
@@ -31,7 +36,6 @@ const colon = 0x3a;
 export class BsonWriter {
   readonly #numbers: Numbers;
   readonly #elementForm: TextForm;
-  #driver: typeof import('mongodb') | undefined;
   /** The form of the current value. */
   #form: TextForm = 'json';
   #depth = 0;
@@ -70,8 +74,8 @@ export class BsonWriter {
     const end = documentEnd(source, start, source.length) - 1;
     writeAscii(out, named ? '{' : '[');
     for (let at = start + 4; at < end; ) {
-      countElement(out);
       const type = source[at] as number;
+      countElement(out, weights.get(type) ?? 1);
       const nameEnd = textEnd(source, at + 1, end);
       out.reserve(2);
       if (at > start + 4) out.buffer[out.position++] = comma;
@@ -116,19 +120,26 @@ export class BsonWriter {
         writeNull(out);
         break;
       case types.objectId:
-        this.#ascii(source.toString('hex', at, end));
+        this.#quote();
+        writeHex(out, source, at, end);
+        this.#quote();
         break;
       case types.date:
-        this.#ascii(dateText(source.readBigInt64LE(at)));
+        this.#quote();
+        writeDate(out, source, at);
+        this.#quote();
         break;
       case types.int64:
         this.#digits(String(source.readBigInt64LE(at)));
         break;
       case types.decimal:
-        this.#decimal(source.subarray(at, end));
+        this.#digits(decimalText(source, at));
         break;
       case types.binary:
         this.#binary(source, at, end);
+        break;
+      case types.timestamp:
+        this.#ascii(`Timestamp(${source.readUInt32LE(at + 4)}, ${source.readUInt32LE(at)})`);
         break;
       default: {
         const text = shellText(type, source, at, end);
@@ -159,12 +170,6 @@ export class BsonWriter {
     else this.#ascii(text);
   }
 
-  #decimal(bytes: Buffer): void {
-    // The driver is loaded here, because engines without it share this file.
-    this.#driver ??= require('mongodb') as typeof import('mongodb');
-    this.#digits(new this.#driver.Decimal128(bytes).toString());
-  }
-
   #digits(text: string): void {
     const bytes = Buffer.from(text, 'latin1');
     const write = this.#form === 'plain' ? writeRaw : writeDigits[this.#numbers];
@@ -175,8 +180,12 @@ export class BsonWriter {
     const subtype = source[at + 4];
     const start = at + 5;
     if (subtype === uuidSubtype && end - start === 16) {
-      const hex = source.toString('hex', start, end);
-      this.#ascii(hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'));
+      this.#quote();
+      for (let i = 0; i < uuidEnds.length; i++) {
+        if (i > 0) writeAscii(this.#out, '-');
+        writeHex(this.#out, source, start + (uuidEnds[i - 1] ?? 0), start + (uuidEnds[i] as number));
+      }
+      this.#quote();
       return;
     }
     this.#quote();
@@ -200,21 +209,14 @@ function requireUtf8(source: Buffer, start: number, end: number): void {
   );
 }
 
-const daysMs = 8_640_000_000_000_000n;
-
-/** Returns an ISO date, or the milliseconds since 1970 for dates beyond the range of JavaScript's Date. */
-function dateText(ms: bigint): string {
-  return ms > daysMs || ms < -daysMs ? String(ms) : new Date(Number(ms)).toISOString();
-}
-
 const uuidSubtype = 4;
+/** Of its five groups of digits, in bytes. */
+const uuidEnds = [4, 6, 8, 10, 16];
 const oldBinarySubtype = 2;
 
 /** Returns values of types that only MongoDB has in the notation of its shell. */
 function shellText(type: number, source: Buffer, at: number, end: number): string {
   switch (type) {
-    case types.timestamp:
-      return `Timestamp(${source.readUInt32LE(at + 4)}, ${source.readUInt32LE(at)})`;
     case types.regex: {
       const patternEnd = textEnd(source, at, end);
       return `/${source.toString('utf8', at, patternEnd)}/${source.toString('utf8', patternEnd + 1, end - 1)}`;

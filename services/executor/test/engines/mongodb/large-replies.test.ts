@@ -72,13 +72,20 @@ describe('a first document of many fields', () => {
 
 it('writes no document of too many elements, at any depth', () => {
   const reply = { chunk: () => true, onDrain: () => {} };
-  const writer = createResponseWriter({ format: 'ndjson', numbers: 'auto', meta: false, reply });
-  const write = (document: Document) => () => writer.document(Buffer.from(BSON.serialize(document)), 0);
-  writer.begin([]);
+  const openWriter = () => {
+    const writer = createResponseWriter({ format: 'ndjson', numbers: 'auto', meta: false, reply });
+    writer.begin([]);
+    return (document: Document) => writer.document(Buffer.from(BSON.serialize(document)), 0);
+  };
   const list = new Array(499_998).fill(null);
-  write({ list })();
-  write({ list })();
-  expect(write({ list, a: 1, b: 2 })).toThrow('more than 500000 elements');
+  const decimals = new Array(125_000).fill(new BSON.Decimal128('1.5'));
+  for (const tooMany of [{ list, a: 1, b: 2 }, { list: decimals }]) {
+    const write = openWriter();
+    write({ list });
+    write({ list });
+    write({ list: decimals.slice(10) });
+    expect(() => write(tooMany)).toThrow('more than 500000 elements');
+  }
 });
 
 describe('the schema', () => {
