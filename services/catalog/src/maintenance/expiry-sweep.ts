@@ -1,6 +1,6 @@
 /**
- * Retries failed cleanup, joins the counts of days, deletes expired documents (stored responses, rate windows, old audit
- * entries), and returns their space to the disk.
+ * Retries failed cleanup, deletes expired documents (stored responses, rate windows, old audit entries), returns their
+ * space to the disk, and joins the counts of days.
  */
 
 import { setTimeout as sleep, setImmediate as turnEnd } from 'node:timers/promises';
@@ -23,6 +23,8 @@ const restTimes = 4;
 const restMinMs = 20;
 /** Days of counts that are joined at a time, each of at most 24 hours. */
 const joinedMax = 10;
+/** A sweep joins counts for so long. The next one goes on, once it has removed what has expired meanwhile. */
+const joiningMs = 60_000;
 /** Pages of 4 KiB that one write returns to the disk. */
 const freedMax = 100;
 
@@ -62,7 +64,8 @@ export async function removeExpired(
   closed: AbortSignal,
 ): Promise<void> {
   const now = nowMs();
-  const removeAll = (remove: (max: number) => Promise<number>) => inSteps(remove, removedMax, closed);
+  const isOver = () => closed.aborted;
+  const removeAll = (remove: (max: number) => Promise<number>) => inSteps(remove, removedMax, isOver);
   await removeAll((max) => store.operations.sweepExpired(now, max));
   await removeAll((max) => store.windows.sweepExpired(now, max));
   await removeAll((max) => store.sessions.sweepExpired(now, max));
@@ -77,10 +80,10 @@ export async function removeExpired(
   await removeAll((max) => store.watchRuns.sweepExpired(now - runsKeptMs, max));
   await removeAll((max) => store.queryRuns.sweepExpired(now - queryRunsKeptMs, max));
   await removeAll((max) => store.events.sweepExpired(now - eventsKeptMs, max));
-  await inSteps((max) => store.shrink(max), freedMax, closed);
+  await inSteps((max) => store.shrink(max), freedMax, isOver);
 }
 
-/** Adds up the hours of uses of days that are over long enough. */
+/** Adds up the hours of uses of days that are over long enough, as many as there is time for. */
 export async function joinUses(
   store: CatalogStore,
   { nowMs, namespace }: Pick<SweepOptions, 'nowMs' | 'namespace'>,
@@ -92,17 +95,18 @@ export async function joinUses(
     await Promise.all([...days.values()].map((hour) => joinDay({ store, namespace }, hour)));
     return due.length;
   };
-  await inSteps(join, joinedMax, closed);
+  const endsAt = performance.now() + joiningMs;
+  await inSteps(join, joinedMax, () => closed.aborted || performance.now() > endsAt);
 }
 
 /** Repeats a step while it does as much as it may, and leaves the store to others most of the time. */
 async function inSteps(
   step: (size: number) => Promise<number>,
   max: number,
-  closed: AbortSignal,
+  isOver: () => boolean,
 ): Promise<void> {
   let size = 1;
-  while (!closed.aborted) {
+  while (!isOver()) {
     const startedAt = performance.now();
     if ((await step(size)) < size) return;
     const tookMs = performance.now() - startedAt;
@@ -130,9 +134,10 @@ export function startExpirySweep(
       await logLargestAccountsIfFull(store, options, closing.signal);
       await store.settle();
       await options.leftovers.retry();
-      await joinUses(store, options, closing.signal);
       await removeExpired(store, options, closing.signal);
       if (sweeps++ % seldomEvery === 0) await options.sweepSeldom(closing.signal);
+      // Last, because hours of many queries take long, and budgets wait for what expires.
+      await joinUses(store, options, closing.signal);
     } catch (err) {
       if (!closing.signal.aborted)
         options.logger.warn({ event: 'sweep.failed', err }, 'removing expired records failed');

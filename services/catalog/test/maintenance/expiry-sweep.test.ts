@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Doc, openDocumentStore } from '@datahub/document-store';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { removeExpired } from '../../src/maintenance/expiry-sweep.ts';
+import { removeExpired, startExpirySweep } from '../../src/maintenance/expiry-sweep.ts';
 import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
 import { hourMs } from '../../src/usage/use-counts.ts';
 
@@ -95,4 +95,36 @@ describe('the audit', () => {
     await sweep(1);
     expect(await store.audit.count({ accountId: 'a' })).toBe(0);
   });
+});
+
+it('removes what has expired before it joins counts, which can take hours', async () => {
+  const done: string[] = [];
+  const { promise: joining, resolve: joins } = Promise.withResolvers<void>();
+  const collectionOf = (name: string) => ({
+    sweepExpired: async () => {
+      done.push(name);
+      return 0;
+    },
+    findDue: async (_now: number, max: number) => {
+      done.push('join');
+      joins();
+      return Array.from({ length: max }, () => ({}));
+    },
+    insert: async () => {},
+  });
+  const store = new Proxy({} as Record<string, unknown>, {
+    get: (_, name: string) =>
+      ['health', 'settle', 'shrink'].includes(name) ? async () => 0 : collectionOf(name),
+  });
+  const sweep = startExpirySweep(store as never, {
+    ...{ nowMs: () => now, namespace: 'dh', auditKeptMs: 0, usageKeptMs: 0 },
+    ...{ runsKeptMs: 0, queryRunsKeptMs: 0, eventsKeptMs: 0 },
+    logger: { warn: () => {}, error: () => {} } as never,
+    leftovers: { retry: async () => {} } as never,
+    sweepSeldom: async () => void done.push('seldom'),
+  });
+  await joining;
+  await sweep.close();
+  expect(done.indexOf('join')).toBe(done.length - 1);
+  expect(done).toEqual(expect.arrayContaining(['operations', 'events', 'seldom']));
 });
