@@ -185,7 +185,7 @@ export interface DocumentStore {
   health(): Promise<void>;
   /**
    * Copies an embedded store to a new file while it serves: a consistent snapshot with every acknowledged write. MongoDB
-   * has its own tools. Rejects with `CONFLICT` if the file exists, and `UNAVAILABLE` if it cannot be written; then it
+   * has its own tools. Rejects with `CONFLICT` if the file exists, and `UNAVAILABLE` if it cannot be written or the store is damaged; then it
    * leaves no file. The messages contain paths: they are for operators.
    */
   backup(path: string, options?: BackupOptions): Promise<void>;

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { type FileHandle, open, rename, rm, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { backup, type DatabaseSync } from 'node:sqlite';
+import { Worker } from 'node:worker_threads';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { BackupOptions } from '../document-store.ts';
 import { unavailable } from './errors.ts';
@@ -22,6 +23,7 @@ export async function copySqliteFile(db: DatabaseSync, path: string, options: Ba
   try {
     await requireSpace(db, path);
     await copy({ db, partial, file, options });
+    await requireIntact(partial, options.signal);
     requireAbsent(path, options.overwrite === true);
     await rename(partial, path);
     await syncDirectory(path);
@@ -109,6 +111,27 @@ async function copy({ db, partial, file, options }: Copying): Promise<void> {
     await syncing;
   }
   await file.datasync();
+}
+
+/** Throws UNAVAILABLE for a damaged copy, so that it does not replace an older one that can be restored. */
+async function requireIntact(copied: string, signal: AbortSignal | undefined): Promise<void> {
+  signal?.throwIfAborted();
+  const worker = new Worker(new URL('./integrity-worker.ts', import.meta.url), { workerData: copied });
+  const stop = () => void worker.terminate();
+  signal?.addEventListener('abort', stop);
+  try {
+    const found = await new Promise((resolve, reject) => {
+      worker.once('message', resolve);
+      worker.once('error', reject);
+      worker.once('exit', () => reject(signal?.reason ?? new Error('The check of the copy ended early.')));
+    });
+    if (found === 'ok') return;
+    const message = 'The store is damaged. No backup was made: restore an older one.';
+    throw unavailable(message, new Error(String(found)));
+  } finally {
+    signal?.removeEventListener('abort', stop);
+    await worker.terminate();
+  }
 }
 
 /** Of twenty copies beside writes, one begins or ends at a moment when the store is busy. */

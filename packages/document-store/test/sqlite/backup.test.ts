@@ -1,4 +1,15 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -50,6 +61,23 @@ describe('a copy of the embedded store', () => {
     expect(found).toHaveLength(noteCount);
     expect(await notes(copied).get('a', 'last-before')).toEqual(note('last-before'));
     await copied.close();
+  });
+
+  it('is refused for a damaged store, and leaves the older copy', async () => {
+    await store.backup(copy);
+    const before = readFileSync(copy);
+    await store.close();
+    const path = join(dir, 'hub.db');
+    const file = openSync(path, 'r+');
+    const pages = statSync(path).size / 4_096;
+    for (let page = 10; page < pages; page += 5) writeSync(file, Buffer.alloc(4_096), 0, 4_096, page * 4_096);
+    closeSync(file);
+    store = openSqliteStore(path, specs);
+    await expect(store.backup(copy, { overwrite: true })).rejects.toThrow(
+      'The store is damaged. No backup was made: restore an older one.',
+    );
+    expect(readFileSync(copy).equals(before)).toBe(true);
+    expect(readdirSync(dir).filter((name) => name.startsWith('copy'))).toEqual(['copy.db']);
   });
 
   it('succeeds each time, whenever it meets a write', async () => {
