@@ -2,12 +2,12 @@
 
 import { parseExact } from './exact-numbers.ts';
 import { CommandError } from './failure.ts';
+import { decodeUtf8 } from './read-utf8.ts';
 
 export async function readAll(stdin: NodeJS.ReadableStream): Promise<string> {
-  let text = '';
-  stdin.setEncoding('utf8');
-  for await (const chunk of stdin) text += chunk;
-  return text;
+  const chunks: Buffer[] = [];
+  for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
+  return decodeUtf8(Buffer.concat(chunks), 'standard input');
 }
 
 /** `name=text` is a text, `name:=json` any JSON; a name that is given again makes a list. */

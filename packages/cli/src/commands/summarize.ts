@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { type Command, textOf } from '../command.ts';
 import { CommandError } from '../failure.ts';
 import { print, printJson } from '../output.ts';
 import { readAll } from '../read-input.ts';
+import { readUtf8 } from '../read-utf8.ts';
 
 export const summarize: Command = {
   name: 'summarize',
@@ -18,7 +18,7 @@ export const summarize: Command = {
     const texts =
       positionals.length === 0
         ? [await readAll(context.stdin)]
-        : await Promise.all(positionals.map((path) => readFile(path, 'utf8')));
+        : await Promise.all(positionals.map(readUtf8));
     const hub = await context.hub();
     const options = given === undefined ? undefined : { sentences: Number(given) };
     const answer = await hub.call('POST /v1/ai/summarize', { body: { context: texts, options } });

@@ -3,6 +3,7 @@
 import { lstat, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, extname, join, relative, sep } from 'node:path';
 import { CommandError, exitCodes } from '../failure.ts';
+import { decodeUtf8, readUtf8 } from '../read-utf8.ts';
 import { type BoardFile, changedBoardMembers, readBoardFile, writeBoardFile } from './board-file.ts';
 import { changedMembers, withoutDefaults } from './compare.ts';
 import { type Fault, toLine } from './fault.ts';
@@ -62,7 +63,7 @@ export class FaultsError extends CommandError {
 /** Throws all faults of all files at once. */
 export async function readDirectory(dir: string): Promise<Directory> {
   const faults: Fault[] = [];
-  const text = await readFile(join(dir, hubFileName), 'utf8').catch((cause) => {
+  const bytes = await readFile(join(dir, hubFileName)).catch((cause) => {
     throw new CommandError(
       `${join(dir, hubFileName)} cannot be read. Write one with: datahub init ${dir}; for a hub that exists: datahub export ${dir} --hub HUB`,
       undefined,
@@ -71,7 +72,7 @@ export async function readDirectory(dir: string): Promise<Directory> {
       },
     );
   });
-  const hub = readHubFile(text, { file: hubFileName, faults });
+  const hub = readHubFile(decodeUtf8(bytes, join(dir, hubFileName)), { file: hubFileName, faults });
   if (await isSymbolicLink(join(dir, hubFileName))) faults.push(faultOf(hubFileName, linkDetail));
   const queries: QueryFile[] = [];
   const listed = (await listFiles(dir, folderName)) ?? [];
@@ -80,7 +81,7 @@ export async function readDirectory(dir: string): Promise<Directory> {
     if (isLink || !isQueryFile(file)) continue;
     const path = pathOf(file, faults);
     const isSql = endings[extname(file)] === true;
-    const query = readQueryFile(await readFile(join(dir, file), 'utf8'), { file, path, isSql, faults });
+    const query = readQueryFile(await readUtf8(join(dir, file)), { file, path, isSql, faults });
     if (query !== undefined) queries.push(query);
   }
   const watches = await readYamlFiles(dir, { folder: watchFolder, read: readWatchFile, faults });
@@ -131,7 +132,7 @@ async function readYamlFiles<T>(
     const detail = isLink ? linkDetail : `The ending must be ${yamlEnding}.`;
     if (isLink || isMisspelt) faults.push(faultOf(file, detail));
     else if (isYamlFile(file)) {
-      const text = await readFile(join(dir, file), 'utf8');
+      const text = await readUtf8(join(dir, file));
       const one = read(text, { file, path: pathOf(file, faults), faults });
       if (one !== undefined) found.push(one);
     }

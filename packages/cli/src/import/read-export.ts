@@ -1,8 +1,9 @@
 /** Reads exports: a file, a directory of files, or the API of the product. */
 
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { CommandError } from '../failure.ts';
+import { readUtf8 } from '../read-utf8.ts';
 
 export interface ExportFile {
   /** As it is named in the report. */
@@ -32,7 +33,7 @@ export async function readExport(from: string, endings: readonly string[]): Prom
 }
 
 async function readText(file: string): Promise<string> {
-  const text = await readFile(file, 'utf8');
+  const text = await readUtf8(file);
   if (text.length > bytesMax) throw new CommandError(`${file} has more than ${bytesMax} bytes.`);
   return text.replace(/^\uFEFF/, '');
 }
