@@ -124,11 +124,13 @@ describe.skipIf(sshdProgram === undefined)('a source behind a bastion (needs ssh
     it('is connected again after the bastion has ended the connection', async () => {
       const sourceId = await make(engine, { settings: { pool: { max: 1 } } });
       await ready(sourceId);
+      // So that the description of a query is not what the connection is cut in.
+      const described = (queryId: string) =>
+        expect
+          .poll(async () => (await api.get(`/v1/queries/${queryId}?signature=1`)).text)
+          .toContain('columns');
       const read = await save(sourceId, 'SELECT COUNT(*) AS n FROM sales');
-      // So that the description of the query is not what the connection is cut in.
-      await expect
-        .poll(async () => (await api.get(`/v1/queries/${read}?signature=1`)).text)
-        .toContain('columns');
+      await described(read);
       await api.ok(run(read));
       // Between two statements. What the database cannot have received is repeated.
       for (let i = 0; i < 5; i++) {
@@ -138,6 +140,7 @@ describe.skipIf(sshdProgram === undefined)('a source behind a bastion (needs ssh
       // During a statement that reads.
       const mark = markOf('read');
       const wide = await save(sourceId, slow(engine, mark, 3));
+      await described(wide);
       const reading = run(wide);
       await expect.poll(() => running(engine, mark)).toBe(1);
       relay.cut();
