@@ -11,9 +11,12 @@ import type { RowSink, SinkColumn } from '../../ports/row-sink.ts';
 import {
   type Element,
   eachElement,
+  everyElements,
   findElement,
+  inSlices,
   misfit,
   nameOf,
+  requireElement,
   typeNames,
   types,
 } from '../../result/values/bson-reader.ts';
@@ -44,29 +47,24 @@ export class DocumentRows {
   }
 
   /** Writes the documents of a reply. Yields between slices of them, and when the sink is full. */
-  *batch(reply: Buffer): Iterable<void> {
-    const cursor = member(reply, 0, 'cursor', types.document);
+  batch(reply: Buffer): Iterable<void> {
+    const { at } = requireElement(reply, 0, { name: 'cursor', type: types.document });
     const documents =
-      findElement(reply, cursor.at, 'nextBatch') ?? member(reply, cursor.at, 'firstBatch', types.array);
+      findElement(reply, at, 'nextBatch') ??
+      requireElement(reply, at, { name: 'firstBatch', type: types.array });
     if (documents.type !== types.array) throw misfit();
-    for (let from: number | undefined = documents.at + 4; from !== undefined; ) {
-      const sliceEnd: number = from + bytesPerSlice;
-      let next: number | undefined;
-      eachElement(
-        reply,
-        documents.at,
-        (document) => {
-          if (document.type !== types.document) throw misfit();
-          const goesOn = this.#document(reply, document);
-          const isEnd = document.end >= sliceEnd || this.#options.sink.full;
-          if (goesOn && isEnd) next = document.end;
-          return goesOn && !isEnd;
-        },
-        from,
-      );
-      from = next;
-      if (from !== undefined) yield;
-    }
+    let sliceEnd = documents.at + bytesPerSlice;
+    return inSlices(reply, documents.at, {
+      onElement: (document) => {
+        if (document.type !== types.document) throw misfit();
+        return this.#document(reply, document);
+      },
+      endsSlice: ({ end }) => {
+        if (end < sliceEnd && !this.#options.sink.full) return false;
+        sliceEnd = end + bytesPerSlice;
+        return true;
+      },
+    });
   }
 
   /** Writes the reply to `count` as one row with the number. */
@@ -78,25 +76,15 @@ export class DocumentRows {
   }
 
   /** Writes the reply to `distinct` as one row per value. Yields between slices of the values. */
-  *distinct(reply: Buffer): Iterable<void> {
-    const values = member(reply, 0, 'values', types.array);
-    for (let from: number | undefined = values.at + 4; from !== undefined; ) {
-      let left = valuesPerSlice;
-      let next: number | undefined;
-      eachElement(
-        reply,
-        values.at,
-        (value) => {
-          this.#begin([{ name: 'value', type: typeNames[value.type] ?? '' }]);
-          const goesOn = this.#values(reply, value);
-          if (--left === 0 && goesOn) next = value.end;
-          return left > 0 && goesOn;
-        },
-        from,
-      );
-      from = next;
-      if (from !== undefined) yield;
-    }
+  distinct(reply: Buffer): Iterable<void> {
+    const { at } = requireElement(reply, 0, { name: 'values', type: types.array });
+    return inSlices(reply, at, {
+      onElement: (value) => {
+        this.#begin([{ name: 'value', type: typeNames[value.type] ?? '' }]);
+        return this.#values(reply, value);
+      },
+      endsSlice: everyElements(valuesPerSlice),
+    });
   }
 
   end(): Outcome {
@@ -152,12 +140,6 @@ type Field = Omit<SinkColumn, 'kind'>;
 const bson: ColumnKind = { is: 'bson' };
 
 const isNull = (type: number) => type === types.null || type === types.undefined;
-
-function member(source: Buffer, start: number, name: string, type: number): Element {
-  const found = findElement(source, start, name);
-  if (found?.type !== type) throw misfit();
-  return found;
-}
 
 /** The first fields of a document. */
 function fieldsOf(reply: Buffer, at: number): Field[] {

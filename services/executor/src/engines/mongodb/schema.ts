@@ -9,9 +9,12 @@ import type { ColumnInfo, Schema, SchemaTable } from '../../ports/engine.ts';
 import {
   type Element,
   eachElement,
+  everyElements,
   findElement,
+  inSlices,
   misfit,
   nameOf,
+  requireElement,
   typeNames,
   types,
 } from '../../result/values/bson-reader.ts';
@@ -52,28 +55,24 @@ export async function readSchema(database: string, ask: Ask): Promise<Schema> {
   return { tables, ...((id !== 0n || isTruncated) && { truncated: true }) };
 }
 
-function member(source: Buffer, start: number, name: string, type: number): Element {
-  const found = findElement(source, start, name);
-  if (found?.type !== type) throw misfit();
-  return found;
-}
-
 /** 0 if the cursor has ended. */
 function cursorIdOf(reply: Buffer): bigint {
   const id = findElement(reply, cursorAt(reply), 'id');
   return id?.type === types.int64 ? reply.readBigInt64LE(id.at) : 0n;
 }
 
-const cursorAt = (reply: Buffer): number => member(reply, 0, 'cursor', types.document).at;
+const cursorAt = (reply: Buffer): number =>
+  requireElement(reply, 0, { name: 'cursor', type: types.document }).at;
 
-const batchAt = (reply: Buffer): number => member(reply, cursorAt(reply), 'firstBatch', types.array).at;
+const batchAt = (reply: Buffer): number =>
+  requireElement(reply, cursorAt(reply), { name: 'firstBatch', type: types.array }).at;
 
 function collectionsOf(reply: Buffer): { name: string; isView: boolean }[] {
   const found: { name: string; isView: boolean }[] = [];
   const textOf = ({ at, end }: Element) => reply.toString('utf8', at + 4, end - 1);
   eachElement(reply, batchAt(reply), ({ type, at }) => {
     if (type !== types.document) throw misfit();
-    const name = textOf(member(reply, at, 'name', types.string));
+    const name = textOf(requireElement(reply, at, { name: 'name', type: types.string }));
     const kind = findElement(reply, at, 'type');
     const isView = kind?.type === types.string && textOf(kind) === 'view';
     if (!name.startsWith('system.')) found.push({ name, isView });
@@ -114,24 +113,16 @@ class SampledFields {
   }
 
   async #read(reply: Buffer, start: number, seen: Map<string, Field>): Promise<boolean> {
-    for (let from: number | undefined = start + 4; from !== undefined; ) {
-      let left = elementsPerSlice;
-      let next: number | undefined;
-      eachElement(
-        reply,
-        start,
-        (element) => {
-          this.#add(nameOf(reply, element), element, seen);
-          if (--left === 0) next = element.end;
-          return left > 0;
-        },
-        from,
-      );
-      if (this.#count > schemaColumnsMax) return false;
-      from = next;
-      await this.#mayYield();
-    }
-    return true;
+    const slices = inSlices(reply, start, {
+      onElement: (element) => {
+        this.#add(nameOf(reply, element), element, seen);
+        return this.#count <= schemaColumnsMax;
+      },
+      endsSlice: everyElements(elementsPerSlice),
+    });
+    for (const _ of slices) await this.#mayYield();
+    await this.#mayYield();
+    return this.#count <= schemaColumnsMax;
   }
 
   #add(name: string, { type, start, nameEnd }: Element, seen: Map<string, Field>): void {

@@ -142,6 +142,38 @@ export function eachElement(
   }
 }
 
+export interface Slicing {
+  /** Returns false if it wants no more elements. */
+  onElement(element: Element): boolean;
+  /** True if a slice ends with this element. */
+  endsSlice(element: Element): boolean;
+}
+
+/** Calls `onElement` for each element in order, and yields between slices of them. */
+export function* inSlices(
+  source: Buffer,
+  start: number,
+  { onElement, endsSlice }: Slicing,
+): Generator<void, void, void> {
+  for (let from: number | undefined = start + 4; from !== undefined; ) {
+    let next: number | undefined;
+    const take = (element: Element): boolean => {
+      if (!onElement(element)) return false;
+      if (endsSlice(element)) next = element.end;
+      return next === undefined;
+    };
+    eachElement(source, start, take, from);
+    from = next;
+    if (from !== undefined) yield;
+  }
+}
+
+/** Ends a slice with each element that completes another `count` of them. */
+export function everyElements(count: number): () => boolean {
+  let seen = 0;
+  return () => ++seen % count === 0;
+}
+
 /** Returns a copy of the element with this name; undefined if there is none. */
 export function findElement(source: Buffer, start: number, name: string): Element | undefined {
   let found: Element | undefined;
@@ -150,6 +182,17 @@ export function findElement(source: Buffer, start: number, name: string): Elemen
     found = { ...element };
     return false;
   });
+  return found;
+}
+
+/** The same for one that must be there, with this type. Throws if it is not. */
+export function requireElement(
+  source: Buffer,
+  start: number,
+  { name, type }: { name: string; type: number },
+): Element {
+  const found = findElement(source, start, name);
+  if (found?.type !== type) throw misfit();
   return found;
 }
 
