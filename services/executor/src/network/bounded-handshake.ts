@@ -18,7 +18,8 @@ export class BoundedHandshake extends Duplex {
   readonly #socket: Duplex;
   /** Undefined after the handshake. */
   #left: number | undefined = handshakeBytesMax;
-  readonly #check = new HandshakeCheck();
+  /** Undefined once what follows needs no check. */
+  #check: HandshakeCheck | undefined = new HandshakeCheck();
   #isPassing = false;
   /** Parts that wait for their turn. */
   #waiting = 0;
@@ -36,7 +37,7 @@ export class BoundedHandshake extends Duplex {
 
   /** Call this with each line of the log of keys, which says how to read what the server sends. */
   learn(line: Buffer): void {
-    if (this.#check.learn(line) && !this.#isPassing) this.#inOrder(() => this.#pass(Buffer.alloc(0)));
+    if (this.#check?.learn(line) && !this.#isPassing) this.#inOrder(() => this.#pass(Buffer.alloc(0)));
   }
 
   /** Call this when the handshake is over. */
@@ -45,7 +46,7 @@ export class BoundedHandshake extends Duplex {
   }
 
   #take(bytes: Buffer): void {
-    if (this.#left !== undefined && !this.#check.isOver) this.#left -= bytes.length;
+    if (this.#left !== undefined && this.#check !== undefined) this.#left -= bytes.length;
     if (this.#left !== undefined && this.#left < 0)
       this.destroy(new RangeError('The server sent too many bytes in the TLS handshake.'));
     else this.#inOrder(() => this.#pass(bytes));
@@ -56,10 +57,11 @@ export class BoundedHandshake extends Duplex {
     let takesMore = true;
     this.#isPassing = true;
     try {
-      for (const part of this.#check.isOver ? [bytes] : this.#check.read(bytes)) {
+      for (const part of this.#check?.read(bytes) ?? [bytes]) {
         if (this.destroyed) return;
         takesMore = this.push(part) && takesMore;
       }
+      if (this.#check?.isOver) this.#check = undefined;
     } catch (err) {
       this.destroy(err as Error);
     } finally {

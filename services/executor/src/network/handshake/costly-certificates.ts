@@ -4,18 +4,16 @@
  * issues such certificates.
  */
 
-const idEcPublicKey = Buffer.from('2a8648ce3d0201', 'hex');
-/** The tags of ASN.1. */
-const oid = 0x06;
-const bitString = 0x03;
-const uncompressed = 4;
+import { keyNames, pemOf, tags, wholePoint } from './der.ts';
+
+const ecName = Buffer.from(keyNames.ec, 'hex');
 /** Longer than the longest OID of a curve. */
 const curveBytesMax = 16;
 
-/** Whether a key in this DER, which may be that of several certificates, has a curve or a point that is costly. */
+/** Whether a key in this DER is costly to read. The DER may be that of several certificates. */
 export function hasCostlyKey(der: Buffer): boolean {
-  for (let at = der.indexOf(idEcPublicKey); at >= 0; at = der.indexOf(idEcPublicKey, at + 1)) {
-    if (!isNamedCurve(der, at + idEcPublicKey.length)) return true;
+  for (let at = der.indexOf(ecName); at >= 0; at = der.indexOf(ecName, at + 1)) {
+    if (!isNamedCurve(der, at + ecName.length)) return true;
   }
   return false;
 }
@@ -23,12 +21,12 @@ export function hasCostlyKey(der: Buffer): boolean {
 /** The name of a curve follows, and a point of it with both coordinates. */
 function isNamedCurve(der: Buffer, at: number): boolean {
   const curveBytes = der[at + 1] ?? 0;
-  if (der[at] !== oid || curveBytes > curveBytesMax) return false;
+  if (der[at] !== tags.oid || curveBytes > curveBytesMax) return false;
   const point = at + 2 + curveBytes;
-  if (der[point] !== bitString) return false;
+  if (der[point] !== tags.bitString) return false;
   // The length takes a second byte from 128 on. Then come the unused bits, and the form of the point.
   const content = der[point + 1] === 0x81 ? point + 3 : point + 2;
-  return der[content] === 0 && der[content + 1] === uncompressed;
+  return der[content] === 0 && der[content + 1] === wholePoint;
 }
 
 const block = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END /g;
@@ -38,10 +36,4 @@ export function usableCertificates(pem: string): string | undefined {
   const ders = [...pem.matchAll(block)].map(([, body = '']) => Buffer.from(body, 'base64'));
   if (ders.length === 0 || ders.some(hasCostlyKey)) return undefined;
   return ders.map((der) => pemOf('CERTIFICATE', der)).join('');
-}
-
-export function pemOf(label: string, der: Buffer): string {
-  // OpenSSL reads nothing before an empty line.
-  const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
-  return `${[`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`].join('\n')}\n`;
 }

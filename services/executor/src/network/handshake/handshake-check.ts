@@ -1,6 +1,6 @@
 /**
  * Reads what a server sends in a TLS handshake before OpenSSL does, and lets it go on once its certificates are known to
- * cost little. TLS 1.3 encrypts them; its secret is told by the log of keys.
+ * cost little. TLS 1.3 encrypts them; the log of keys has the secret.
  */
 
 import { hasCostlyKey } from './costly-certificates.ts';
@@ -29,7 +29,7 @@ export class HandshakeCheck {
   isOver = false;
   #unread = Buffer.alloc(0);
   readonly #held: Buffer[] = [];
-  /** Handshake messages of the records that are held, decrypted. */
+  /** The decrypted handshake messages of the records that are held. */
   #messages = Buffer.alloc(0);
   #suite = 0;
   #open: ((record: Buffer) => Opened) | undefined;

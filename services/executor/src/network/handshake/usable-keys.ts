@@ -4,25 +4,15 @@
  * long. So their kinds and numbers are bounded before a library reads them.
  */
 
-import { pemOf } from './costly-certificates.ts';
+import { keyNames, pemOf, tags, wholePoint } from './der.ts';
 
-/** The tags of ASN.1. */
-const integer = 0x02;
-const bitString = 0x03;
-const octets = 0x04;
-const oid = 0x06;
-const sequence = 0x30;
-const parameters = 0xa0;
-const publicPoint = 0xa1;
-/** The form of a point with both coordinates. */
-const uncompressed = 4;
+const { integer, bitString, octets, oid, sequence, parameters, publicPoint } = tags;
+
 /** Of the largest curve that has a name. */
 const scalarBytesMax = 72;
 
 /** With a zero before the number: RSA of 4,096 bits, which signs in some 20 ms. */
 export const rsaBytesMax = { modulus: 513, prime: 257, publicExponent: 9 };
-const rsaEncryption = '2a864886f70d010101';
-const idEcPublicKey = '2a8648ce3d0201';
 /** Ed25519 and Ed448. */
 const edwards = new Set(['2b6570', '2b6571']);
 const block = /-----BEGIN ((?:RSA |EC )?PRIVATE KEY)-----([A-Za-z0-9+/=\s]+)-----END \1-----/;
@@ -55,7 +45,7 @@ export function isUsablePublicKey(pem: string): boolean {
     const numbers = new Reader(key.next(bitString).subarray(1)).enter(sequence);
     const [modulus, exponent] = [numbers.next(integer), numbers.next(integer)];
     return (
-      name === rsaEncryption &&
+      name === keyNames.rsa &&
       modulus.length <= rsaBytesMax.modulus &&
       exponent.length <= rsaBytesMax.publicExponent
     );
@@ -70,8 +60,8 @@ function requirePkcs8(key: Reader): void {
   const name = algorithm.next(oid).toString('hex');
   if (edwards.has(name)) return;
   const content = key.enter(octets).enter(sequence);
-  if (name === rsaEncryption) requireRsa(content);
-  else if (name === idEcPublicKey && algorithm.next(oid)) requireEc(content, false);
+  if (name === keyNames.rsa) requireRsa(content);
+  else if (name === keyNames.ec && algorithm.next(oid)) requireEc(content, false);
   else throw unusable();
 }
 
@@ -92,7 +82,7 @@ function requireEc(key: Reader, namesCurve: boolean): void {
   if (namesCurve || key.tag === parameters) key.enter(parameters).next(oid);
   // The point of the public key, which is costly to read if it lacks a coordinate.
   if (key.isEmpty) return;
-  if (key.enter(publicPoint).next(bitString)[1] !== uncompressed) throw unusable();
+  if (key.enter(publicPoint).next(bitString)[1] !== wholePoint) throw unusable();
 }
 
 const unusable = () => new RangeError('This is no key that the hub uses.');

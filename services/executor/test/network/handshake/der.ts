@@ -23,7 +23,7 @@ export function odd(bitCount: number): Buffer {
   return bytes;
 }
 
-export { pemOf as pem } from '../../../src/network/handshake/costly-certificates.ts';
+export { pemOf as pem } from '../../../src/network/handshake/der.ts';
 
 const text = (value: string): Buffer => tagged(0x0c, Buffer.from(value));
 const time = (value: string): Buffer => tagged(0x17, Buffer.from(value));

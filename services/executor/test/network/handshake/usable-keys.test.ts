@@ -125,7 +125,7 @@ it('a server’s key for a password is one of RSA, of at most 4,096 bits', () =>
     expect(isUsablePublicKey(other)).toBe(false);
 });
 
-it('certificates have curves with names, and whole points', () => {
+it('takes certificates of named curves, with points that have both coordinates', () => {
   const usable = pem('CERTIFICATE', certificate(ec.publicKey.export({ type: 'spki', format: 'der' })));
   expect(usableCertificates(`a comment\n${usable}\n${usable}`)).toBe(`${usable}${usable}`);
   expect(usableCertificates('text')).toBeUndefined();
