@@ -1,5 +1,6 @@
 /** Texts in UTF-8. Another encoding is refused: its characters would be lost. */
 
+import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { CommandError } from './failure.ts';
 
@@ -18,15 +19,6 @@ export function decodeUtf8(bytes: Uint8Array, name: string): string {
       start = end + 1;
     }
     throw new CommandError(`${name}:${line}: The text is not UTF-8. Save it as UTF-8.`, undefined, { cause });
-  }
-}
-
-function isUtf8(bytes: Uint8Array): boolean {
-  try {
-    new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    return true;
-  } catch {
-    return false;
   }
 }
 

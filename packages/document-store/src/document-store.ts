@@ -23,7 +23,7 @@ export const formatVersion = 2;
 /** In bytes, of body and byte fields together. It is the same for every adapter, so that data can move between them. */
 export const documentSizeMax = 15 * 1024 * 1024;
 
-/** In characters of documents: `findDue` ends after the one with which there are more. */
+/** The characters of documents that `findDue` reads: it ends after the document that exceeds them. */
 export const dueCharactersMax = 4 * 1024 * 1024;
 
 /** Ids have 1 to this many printable ASCII characters without space; account ids also have no `/`. */

@@ -114,11 +114,14 @@ export async function inGroups<T, R>(
   return results;
 }
 
+/** To call after each piece of work: what it returns is awaited. */
+export type MayYield = () => Promise<void> | undefined;
+
 /**
  * Creates a function to call after each piece of work. If the turn took too long, it returns a promise that resolves in a
  * new turn.
  */
-export function createLoopYield(): () => Promise<void> | undefined {
+export function createLoopYield(): MayYield {
   let startedAt = performance.now();
   return () => {
     if (performance.now() - startedAt < turnMs) return undefined;

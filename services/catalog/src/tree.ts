@@ -1,10 +1,8 @@
 /** The tree of a hub, derived from the documents that name their parents. */
 
 import type { Node } from '@datahub/proto/catalog/v1/catalog';
-import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
+import { createLoopYield, type MayYield } from '@datahub/service-kit/yield-to-loop';
 import type { FolderDoc, HubDoc, NodeSubType, QueryDoc, SourceDoc } from './documents.ts';
-
-type MayYield = ReturnType<typeof createLoopYield>;
 
 export interface TreeParts {
   hub: HubDoc;

@@ -270,7 +270,8 @@ function createGate({ serviceTokens = [], metrics }: GrpcServerOptions): ServerI
   const authenticate = createAuthenticator(serviceTokens);
   const openStreams = new Set<object>();
   return (method, call) => {
-    if (openMethod.test(method.path)) {
+    const isOpen = openMethod.test(method.path);
+    if (isOpen) {
       // grpc-js has one message limit for all methods of a server and copies it to each call: for the message as it
       // arrives, and for what it becomes when it is decompressed. This lowers both copies.
       const limited = call as unknown as Limited;
@@ -282,7 +283,6 @@ function createGate({ serviceTokens = [], metrics }: GrpcServerOptions): ServerI
       start: (next) =>
         next({
           onReceiveMetadata: (metadata, accept) => {
-            const isOpen = openMethod.test(method.path);
             const error = isOpen ? tooManyStreams(openStreams) : authenticate(metadata);
             if (error === undefined) {
               if (isOpen) openStreams.add(call);
@@ -292,7 +292,7 @@ function createGate({ serviceTokens = [], metrics }: GrpcServerOptions): ServerI
             call.sendStatus(toStatus(error));
           },
           // Called when a call ends, however it does.
-          onCancel: () => openStreams.delete(call),
+          ...(isOpen && { onCancel: () => openStreams.delete(call) }),
         }),
     });
   };

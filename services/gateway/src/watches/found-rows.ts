@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { comparedRowsMax, isComparing, toldBytesMax } from '@datahub/contract/watches';
 import type { RowChanges, Snapshot, WatchSettings } from '@datahub/proto/catalog/v1/watches';
 import { HubError } from '@datahub/service-kit/call/error';
-import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
+import { createLoopYield, type MayYield } from '@datahub/service-kit/yield-to-loop';
 import type { Row } from '../rows/row-reader.ts';
 import { isMet } from './condition.ts';
 
@@ -12,8 +12,6 @@ const digestBytes = 16;
 const digestOf = (text: string): Buffer =>
   createHash('sha256').update(text).digest().subarray(0, digestBytes);
 const digestMask = (1n << BigInt(8 * digestBytes)) - 1n;
-
-type MayYield = ReturnType<typeof createLoopYield>;
 
 /** What a run found. */
 export interface Found {

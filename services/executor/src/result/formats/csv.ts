@@ -7,6 +7,7 @@ import type { CsvDelimiter, CsvOptions } from '@datahub/contract/formats';
 import type { ColumnKind } from '../../ports/column-kind.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import { uniqueNames } from '../column-names.ts';
+import { types } from '../values/bson-reader.ts';
 import { plainEncoder } from '../values/plain-values.ts';
 import {
   type ByteWriter,
@@ -94,16 +95,13 @@ export function csvEncoder(kind: ColumnKind, numbers: Numbers, csv: CsvOptions =
 }
 
 const mayHaveDecimals = new Set<ColumnKind['is']>(['float', 'decimal', 'bson']);
-/** The types of BSON elements that are numbers with decimals. */
-const bsonDouble = 0x01;
-const bsonDecimal = 0x13;
 
 /** Writes a comma in place of the point of a number. */
 function withComma(encode: FieldEncoder, isBson: boolean): FieldEncoder {
   return (out, source, start, end) => {
     const from = out.position;
     encode(out, source, start, end);
-    if (isBson && source[start] !== bsonDouble && source[start] !== bsonDecimal) return;
+    if (isBson && source[start] !== types.double && source[start] !== types.decimal) return;
     const at = out.buffer.subarray(from, out.position).indexOf(point);
     if (at !== -1) out.buffer[from + at] = comma;
   };

@@ -20,12 +20,16 @@ import {
   writeText,
 } from './primitives.ts';
 
-/** What values take that are longer to write than a short text. */
-const weights = new Map<number, number>([
-  ...[types.decimal, types.double, types.regex].map((type) => [type, 4] as const),
-  ...[types.int64, types.timestamp].map((type) => [type, 3] as const),
-  [types.date, 2],
-]);
+/** The types whose values take longer to write than a short text, and as how many elements one counts. */
+const slowTypes: Record<number, number> = {
+  [types.decimal]: 4,
+  [types.double]: 4,
+  [types.regex]: 4,
+  [types.int64]: 3,
+  [types.timestamp]: 3,
+  [types.date]: 2,
+};
+const weights = Uint8Array.from({ length: 256 }, (_, type) => slowTypes[type] ?? 1);
 
 /** The deepest nesting of a document. MongoDB's own limit is lower. */
 const depthMax = 250;
@@ -75,7 +79,7 @@ export class BsonWriter {
     writeAscii(out, named ? '{' : '[');
     for (let at = start + 4; at < end; ) {
       const type = source[at] as number;
-      countElement(out, weights.get(type) ?? 1);
+      countElement(out, weights[type] as number);
       const nameEnd = textEnd(source, at + 1, end);
       out.reserve(2);
       if (at > start + 4) out.buffer[out.position++] = comma;

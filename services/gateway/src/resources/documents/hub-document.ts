@@ -3,7 +3,7 @@
 import { largestResponse } from '@datahub/contract/limits';
 import type { Hub, Query } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
-import { createLoopYield, nextTurn } from '@datahub/service-kit/yield-to-loop';
+import { createLoopYield, type MayYield, nextTurn } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { readPage, setPageHeaders } from '../../http/pagination.ts';
 import { publicUrlOf } from '../../http/public-url.ts';
@@ -94,7 +94,7 @@ interface Listing {
   page: { offset: number; limit: number | undefined };
   request: FastifyRequest;
   count: Count;
-  mayYield: ReturnType<typeof createLoopYield>;
+  mayYield: MayYield;
 }
 
 async function listQueries(
@@ -164,7 +164,7 @@ interface BuildOptions {
   server: string;
   left: number;
   count: Count;
-  mayYield: ReturnType<typeof createLoopYield>;
+  mayYield: MayYield;
 }
 
 /** By path, so that hubs of the same files have the same document; those without a path stay in their order. */
