@@ -12,9 +12,9 @@ export type ColumnKind =
   | { is: 'float'; bits: 32 | 64; bytes: 'digits' | 'little-endian' }
   /**
    * Digits, perhaps with a sign and a point, or `NaN`, `Infinity` or `-Infinity`. Precision and scale are undefined if
-   * the column does not limit them. If `isPadded`, zeros can precede the digits.
+   * the column does not limit them. If `isLoose`, zeros can precede the digits, and other bytes stand for a value of BIT.
    */
-  | { is: 'decimal'; precision?: number; scale?: number; isPadded?: true }
+  | { is: 'decimal'; precision?: number; scale?: number; isLoose?: true }
   /** `iso`: PostgreSQL's ISO style, which has values such as `infinity` and `0044-03-15 BC`. */
   | { is: 'date' | 'time'; bytes: 'iso' | 'packed' }
   /** With `hasZone` it is an instant in UTC. `packed`: MySQL's binary protocol, in which a date can be all zeros. */

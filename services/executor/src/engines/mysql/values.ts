@@ -32,6 +32,7 @@ export function sizeOf(type: number): number {
 
 const unsignedFlag = 0x20;
 const zerofillFlag = 0x40;
+const binaryFlag = 0x80;
 const binaryCharset = 63;
 
 export function kindOf(column: ColumnDefinition): ColumnKind {
@@ -112,10 +113,16 @@ const integer = (bits: 8 | 16 | 32 | 64, isUnsigned: boolean): ColumnKind => ({
   bytes: 'little-endian',
 });
 
-/** The length counts the sign and the point, too. ZEROFILL pads the digits with zeros. */
+/** Of the columns that are expressions. Others with this flag are read more carefully than they need. */
+const looseFlags = zerofillFlag | binaryFlag;
+
+/**
+ * The length counts the sign and the point, too. ZEROFILL pads the digits with zeros. Of an IF, a CASE or a NULLIF, MySQL
+ * sends what its operand is as a text: padded digits, or the bits of a BIT.
+ */
 function toDecimal({ flags, length, decimals: scale }: ColumnDefinition, isUnsigned: boolean): ColumnKind {
   const precision = length - (isUnsigned ? 0 : 1) - (scale > 0 ? 1 : 0);
-  return { is: 'decimal', precision, scale, ...((flags & zerofillFlag) !== 0 && { isPadded: true }) };
+  return { is: 'decimal', precision, scale, ...((flags & looseFlags) !== 0 && { isLoose: true }) };
 }
 
 function toText({ type, charset, extended }: ColumnDefinition): ColumnKind {
@@ -126,7 +133,6 @@ function toText({ type, charset, extended }: ColumnDefinition): ColumnKind {
   return charset === binaryCharset ? { is: 'binary', bytes: 'raw' } : { is: 'text' };
 }
 
-const binaryFlag = 0x80;
 const textCharset = 255;
 
 /** MySQL reports the charset of bytes for texts, too. They differ in a flag. */

@@ -6,7 +6,7 @@
 import { type ArrowType, types } from '@datahub/executor-session/arrow-messages';
 import type { BinaryKind, ColumnKind } from '../../ports/column-kind.ts';
 import { jsonEncoder } from '../values/json-values.ts';
-import { bitsEncoder, withoutLeadingZeros, writeHexAsBytes } from '../values/other-bytes.ts';
+import { bitsEncoder, looseDigits, writeHexAsBytes } from '../values/other-bytes.ts';
 import { ByteWriter, type FieldEncoder, type Numbers, writeRaw } from '../values/primitives.ts';
 import { putBinaryShort, putBinaryWord, putBinaryWords, writeBinaryUuid } from './binary.ts';
 import {
@@ -311,12 +311,12 @@ function floatColumn({ bits, bytes }: Kind<'float'>): ArrowColumn {
 const decimalDigitsMax = 38;
 
 /** Decimals without bounds, or with too many digits, are text. */
-function decimalColumn({ precision, scale = 0, isPadded }: Kind<'decimal'>): ArrowColumn {
+function decimalColumn({ precision, scale = 0, isLoose }: Kind<'decimal'>): ArrowColumn {
   // With a negative scale, zeros end the number. With a scale above the precision, they follow the point.
   const digits =
     precision === undefined ? Number.POSITIVE_INFINITY : Math.max(precision - Math.min(0, scale), scale);
   if (digits > decimalDigitsMax)
-    return new VariableColumn(types.utf8, isPadded ? withoutLeadingZeros(writeRaw) : writeRaw);
+    return new VariableColumn(types.utf8, isLoose ? looseDigits(writeRaw) : writeRaw);
   const places = Math.max(0, scale);
   return new FixedColumn(types.decimal(digits, places), {
     create: int32s,

@@ -8,7 +8,7 @@ import { isoTimestampEncoder } from './iso-times.ts';
 import { isJson } from './json-check.ts';
 import { bigintEncoder, integerEncoder, writeDouble, writeFloat } from './little-endian.ts';
 import { malformedError } from './malformed.ts';
-import { bitsEncoder, withoutLeadingZeros, writeHexAsBase64 } from './other-bytes.ts';
+import { bitsEncoder, looseDigits, writeHexAsBase64 } from './other-bytes.ts';
 import { packedDateEncoder, packedTimeEncoder } from './packed-times.ts';
 import {
   type ByteWriter,
@@ -46,7 +46,7 @@ export function jsonEncoder(kind: ColumnKind, numbers: Numbers): FieldEncoder {
       return kind.bits === 32 ? writeFloat : writeDouble;
     case 'decimal': {
       const write = writeDigits[numbers];
-      return kind.isPadded ? withoutLeadingZeros(write) : write;
+      return kind.isLoose ? looseDigits(write) : write;
     }
     case 'date':
       return kind.bytes === 'iso' ? writeQuoted : packedDateEncoder(undefined, 'json');

@@ -117,11 +117,33 @@ const ambiguousBits = () =>
     'The database sends a value of a BIT expression in a form that has two meanings. Select it as a number, such as `max(flags) + 0`.',
   );
 
-/** The encoder of digits that zeros can precede, which JSON numbers must not have. */
-export function withoutLeadingZeros(encode: FieldEncoder): FieldEncoder {
+/**
+ * The encoder of digits that zeros can precede, which JSON numbers must not have. Throws SQL_REJECTED for bytes that are no
+ * number.
+ */
+export function looseDigits(encode: FieldEncoder): FieldEncoder {
   return (out, source, start, end) => {
     let from = start;
     while (from + 1 < end && source[from] === 0x30 && source[from + 1] !== 0x2e) from++;
+    if (!isNumber(source, from, end)) throw bitsAsNumber();
     encode(out, source, from, end);
   };
 }
+
+/** Digits, perhaps with a sign and a point. */
+function isNumber(source: Buffer, start: number, end: number): boolean {
+  let digits = 0;
+  let points = 0;
+  for (let i = source[start] === 0x2d ? start + 1 : start; i < end; i++) {
+    const code = source[i] as number;
+    if (code >= 0x30 && code <= 0x39) digits++;
+    else if (code !== 0x2e || ++points > 1) return false;
+  }
+  return digits > 0;
+}
+
+const bitsAsNumber = () =>
+  new HubError(
+    'SQL_REJECTED',
+    'The database sends the bits of a BIT value in place of a number, because an expression mixes both. Let it calculate with the number, such as `IF(done, flags + 0, 0)`.',
+  );

@@ -5,7 +5,7 @@ import { BsonWriter } from './bson.ts';
 import { isoTimestampEncoder } from './iso-times.ts';
 import { jsonEncoder } from './json-values.ts';
 import { bigintEncoder, integerEncoder, writeDouble, writeFloat } from './little-endian.ts';
-import { bitsEncoder, withoutLeadingZeros, writeHexAsBase64 } from './other-bytes.ts';
+import { bitsEncoder, looseDigits, writeHexAsBase64 } from './other-bytes.ts';
 import { packedDateEncoder, packedTimeEncoder } from './packed-times.ts';
 import {
   type FieldEncoder,
@@ -29,7 +29,7 @@ export function plainEncoder(kind: ColumnKind, numbers: Numbers): FieldEncoder {
       if (kind.bytes === 'digits') return writeRaw;
       return kind.bits === 32 ? writeFloat : writeDouble;
     case 'decimal':
-      return kind.isPadded ? withoutLeadingZeros(writeRaw) : writeRaw;
+      return kind.isLoose ? looseDigits(writeRaw) : writeRaw;
     case 'date':
       return kind.bytes === 'iso' ? writeRaw : packedDateEncoder(undefined, 'plain');
     case 'time':

@@ -70,5 +70,38 @@ describe.each(servers)('BIT on $engine', ({ engine, url }) => {
         { x: '0000000000010101' },
       ]);
     });
+
+    it.each(['if(v > 0, v, 0)', 'CASE WHEN v > 0 THEN v ELSE 1.5 END', 'nullif(if(v > 0, v, 0), 1)'])(
+      'among numbers, %s, is the number or refused, and never the bytes of the bits',
+      async (expression) => {
+        for (const [width, value] of [
+          [8, 5n],
+          [8, 0x85n],
+          [64, BigInt(`0x${Buffer.from('","x":"1').toString('hex')}`)],
+        ] as const) {
+          await store(width, value);
+          const whole = await ask(connection, `SELECT ${expression} + 0 AS x FROM hub_bits`);
+          await ask(connection, `SELECT ${expression} AS x FROM hub_bits`).then(
+            ({ data }) => expect(Number(data?.[0]?.x)).toBe(Number(whole.data?.[0]?.x)),
+            (err) => expect(err).toMatchObject({ code: 'SQL_REJECTED', message: /BIT/ }),
+          );
+        }
+      },
+    );
+
+    it('does not keep padded digits of an IF from being JSON', async () => {
+      await write('CREATE TABLE hub_padded (v decimal(6, 2) ZEROFILL, i int(8) ZEROFILL)');
+      try {
+        await write('INSERT INTO hub_padded VALUES (1.5, 7), (0, 0)');
+        const text = 'SELECT if(1 = 1, v, 0) AS v, if(1 = 1, i, 1.5) AS i FROM hub_padded ORDER BY v DESC';
+        const { data = [] } = await ask(connection, text);
+        expect(data.map((row) => [Number(row.v), Number(row.i)])).toEqual([
+          [1.5, 7],
+          [0, 0],
+        ]);
+      } finally {
+        await write('DROP TABLE hub_padded');
+      }
+    });
   });
 });
