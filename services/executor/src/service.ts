@@ -25,6 +25,7 @@ import { type CompileQuery, compileOnce } from './execution/prepare.ts';
 import {
   createDescriber,
   createDiffSemaphore,
+  createSchemaSemaphore,
   createSourceCalls,
   type SourceDeps,
 } from './execution/source-calls.ts';
@@ -119,8 +120,8 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   const compile = compileOnce(deps.compile);
   const { executions: limits, transfer } = config;
   const shared = { definitions, pools, compile, now, random: Math.random, deadlines: new Deadlines() };
-  const diffs = createDiffSemaphore();
-  const sourceDeps = { ...shared, catalog, nowMs: Date.now, createWriter, diffs, ...ofSources(limits) };
+  const turns = { diffs: createDiffSemaphore(), schemas: createSchemaSemaphore() };
+  const sourceDeps = { ...shared, catalog, nowMs: Date.now, createWriter, ...turns, ...ofSources(limits) };
   const drift = startDrift(config, sourceDeps, { usedSince: pools.usedSince, onFailure: events.driftFailed });
   const deliveries = config.delivers ? openDeliveries(deps, config.mail, { dialFor, events }) : undefined;
   const lease = deps.leaseSlots(book);

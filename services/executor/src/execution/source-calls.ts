@@ -49,6 +49,7 @@ export interface SourceDeps {
   /** The most rows of one answer; 0 for no limit. */
   rowsMax: number;
   diffs: FairSemaphore;
+  schemas: FairSemaphore;
 }
 
 /** The time limit of the suggestion. If it takes longer, the test of the source still succeeds. */
@@ -86,7 +87,7 @@ export function createSourceCalls(
     readSchema: async ({ sourceId }, ctx) => {
       requirePrincipal(ctx);
       const source = await definitions.source(sourceId, ctx);
-      return withConnection(source, ctx, { ...deps, use: (connection) => connection.readSchema() });
+      return readSchema(source, ctx, deps);
     },
 
     describeQuery: async ({ queryId }, ctx) => {
@@ -165,24 +166,41 @@ async function diffRows(
   deps: SourceDeps & { ctx: CallContext },
 ) {
   const { ctx, timeoutMs, rowsMax, now } = deps;
-  const { accountId, limits } = requirePrincipal(ctx);
-  const release = await deps.diffs.acquire(accountId, ctx.signal).catch((err) => {
+  return inTurn({ ...deps, turns: deps.diffs, what: 'comparisons of rows' }, ctx, () =>
+    diffQueries(queries, {
+      ...deps,
+      valuesJson,
+      timeoutMs,
+      rowsMax: leastOf(keyLimits.maxRows(requirePrincipal(ctx).limits), rowsMax || undefined),
+      signal: ctx.signal,
+      pause: createPause(ctx, now),
+      withConnection: (use) => withConnection(queries[1].source, ctx, { ...deps, use }),
+    }),
+  );
+}
+
+function readSchema(source: SourceDefinition, ctx: CallContext, deps: SourceDeps) {
+  // A source that is slow to reach makes no other one wait.
+  const use = (connection: Connection) =>
+    inTurn({ ...deps, turns: deps.schemas, what: 'reads of schemas' }, ctx, () => connection.readSchema());
+  return withConnection(source, ctx, { ...deps, use });
+}
+
+/** Waits until few enough others work. Throws SOURCE_BUSY if too many wait. */
+async function inTurn<T>(
+  { turns, what, now }: { turns: FairSemaphore; what: string } & Pick<SourceDeps, 'now'>,
+  ctx: CallContext,
+  work: () => Promise<T>,
+): Promise<T> {
+  const release = await turns.acquire(requirePrincipal(ctx).accountId, ctx.signal).catch((err) => {
     if (ctx.signal.aborted) throw cancelReason(ctx.signal, now() >= ctx.deadlineAt);
-    throw new HubError('SOURCE_BUSY', 'Too many comparisons of rows are waiting. Try again.', {
+    throw new HubError('SOURCE_BUSY', `Too many ${what} are waiting. Try again.`, {
       cause: err,
       retryable: true,
     });
   });
   try {
-    return await diffQueries(queries, {
-      ...deps,
-      valuesJson,
-      timeoutMs,
-      rowsMax: leastOf(keyLimits.maxRows(limits), rowsMax || undefined),
-      signal: ctx.signal,
-      pause: createPause(ctx, now),
-      withConnection: (use) => withConnection(queries[1].source, ctx, { ...deps, use }),
-    });
+    return await work();
   } finally {
     release();
   }
@@ -199,6 +217,8 @@ function createPause({ signal, deadlineAt }: CallContext, now: () => number): Pa
 
 /** Each keeps two results in memory. */
 export const createDiffSemaphore = () => createFairSemaphore({ allMax: 2, accountMax: 1, waitingMax: 20 });
+/** Each keeps up to 50 MB in memory. */
+export const createSchemaSemaphore = () => createFairSemaphore({ allMax: 3, accountMax: 2, waitingMax: 20 });
 
 /** The most time for the check of a source, and the part of it that is left for the answer. */
 const checkMsMax = 30_000;

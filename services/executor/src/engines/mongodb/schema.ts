@@ -18,7 +18,7 @@ import {
   typeNames,
   types,
 } from '../../result/values/bson-reader.ts';
-import { pieceBytes, requireOwnAnswer } from '../shared/bounds.ts';
+import { OwnAnswer, schemaBytesMax } from '../shared/bounds.ts';
 import { schemaColumnsMax } from '../shared/schema-tables.ts';
 
 const collectionsMax = 200;
@@ -91,7 +91,7 @@ interface Field {
 class SampledFields {
   readonly #mayYield = createLoopYield();
   #count = 0;
-  #bytes = 0;
+  readonly #answer = new OwnAnswer(schemaBytesMax);
 
   /**
    * The fields of the documents of a reply; undefined if there are too many. A field is nullable if some documents lack it
@@ -131,8 +131,7 @@ class SampledFields {
       field = { types: new Set(), count: 0 };
       seen.set(name, field);
       this.#count++;
-      this.#bytes += nameEnd - start + pieceBytes;
-      requireOwnAnswer(this.#bytes);
+      this.#answer.add(nameEnd - start);
     }
     if (type === types.null || type === types.undefined) return;
     field.types.add(typeNames[type] ?? 'unknown');

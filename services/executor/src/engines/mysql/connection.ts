@@ -77,9 +77,9 @@ export class MysqlConnection implements Connection {
    */
   readonly #followUp: Response = (source, start, end) => {
     if (!ok(source, start, end)) return true;
-    const { sessionChanged, settings } = protocol.readOk(source, start, end);
+    const { sessionChanged, changed } = protocol.readOk(source, start, end);
     if (sessionChanged) this.#changed = true;
-    this.#formats.note(settings);
+    this.#formats.note(changed);
     return true;
   };
   readonly #cancellation = new Cancellation();
@@ -380,14 +380,14 @@ export class MysqlConnection implements Connection {
   }
 
   /** Runs a query of the hub's own and resolves to its rows. */
-  async #rows(query: string): Promise<TextRow[]> {
-    const { rows, response } = createTextReader(this.#session.hasExtended);
+  async #rows(query: string, bytesMax?: number): Promise<TextRow[]> {
+    const { rows, response } = createTextReader(this.#session.hasExtended, bytesMax);
     await this.#command(protocol.query(query), response);
     return rows;
   }
 
   readSchema(): Promise<Schema> {
-    return readSchema(this);
+    return readSchema((query, bytesMax) => this.#rows(query, bytesMax));
   }
 
   close(): void {

@@ -2,7 +2,7 @@
 
 import type { HubError } from '@datahub/service-kit/call/error';
 import { formatError } from './errors.ts';
-import type { Setting } from './protocol.ts';
+import type { Format } from './protocol.ts';
 import type { ResultReader, TextRow } from './results.ts';
 
 /** The names of the formats that are not the hub's own. */
@@ -20,10 +20,8 @@ export class SessionFormats {
     this.#rows = rows;
   }
 
-  /** A routine that restores the time zone may have returned rows before. Many begin with SET NAMES utf8mb4. */
-  note(settings: readonly Setting[]): void {
-    for (const [name, value] of settings)
-      if (name !== 'character_set_results' || value !== 'utf8mb4') this.#foreign.add(name);
+  note(changed: Iterable<Format>): void {
+    for (const name of changed) this.#foreign.add(name);
   }
 
   clear(): void {
@@ -31,13 +29,17 @@ export class SessionFormats {
   }
 
   /** False after nearly all statements. */
-  mayDiffer({ sessionChanged, settings }: ResultReader): boolean {
-    return sessionChanged || settings.length > 0 || this.#foreign.size > 0;
+  mayDiffer({ sessionChanged, changed }: ResultReader): boolean {
+    return sessionChanged || changed.size > 0 || this.#foreign.size > 0;
   }
 
   /** The error if the values of the result were written in other formats than the hub reads. */
-  async changeIn({ formats: needed, sessionChanged, settings }: ResultReader): Promise<HubError | undefined> {
-    this.note(settings);
+  async changeIn({
+    formats: needed,
+    sessionChanged,
+    changed: noted,
+  }: ResultReader): Promise<HubError | undefined> {
+    this.note(noted);
     // MariaDB reports behind rows that the session changed, but not what.
     if (sessionChanged && this.#isMariadb && needed.size > 0)
       for (const [name] of await this.#rows(changedFormats)) this.#foreign.add(name as string);

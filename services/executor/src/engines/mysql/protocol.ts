@@ -208,7 +208,9 @@ function readExtended(source: Buffer, start: number, end: number): string {
   return text;
 }
 
-export type Setting = [name: string, value: string];
+/** The settings by which the server writes values. */
+export const formats = ['time_zone', 'character_set_results'] as const;
+export type Format = (typeof formats)[number];
 
 export interface OkPacket {
   affectedRows: number;
@@ -219,8 +221,8 @@ export interface OkPacket {
   areOutParameters: boolean;
   /** True if the statement, or a function in it, changed the session. */
   sessionChanged: boolean;
-  /** The tracked settings that were set, with the last value of each. */
-  settings: readonly Setting[];
+  /** The formats that were set, perhaps to values that the hub does not read. */
+  changed: ReadonlySet<Format>;
   inTransaction: boolean;
   /** True if the transaction is read-only. */
   isReadOnly: boolean;
@@ -242,9 +244,12 @@ export function readOk(source: Buffer, start: number, end: number): OkPacket {
   return { affectedRows: affected.value, insertId, ...status, ...changes };
 }
 
-type Changes = Pick<OkPacket, 'sessionChanged' | 'settings'>;
-const noChanges: Changes = { sessionChanged: false, settings: [] };
-const unknownChanges: Changes = { sessionChanged: true, settings: [] };
+type Changes = Pick<OkPacket, 'sessionChanged' | 'changed'>;
+const none: ReadonlySet<Format> = new Set();
+const noChanges: Changes = { sessionChanged: false, changed: none };
+const unknownChanges: Changes = { sessionChanged: true, changed: none };
+/** Far more than a statement makes. An entry takes four bytes at least. */
+const changesMax = 1_000;
 
 const settingType = 0x00;
 /** Entries about transactions. MySQL also sets the flag for them, although they do not outlast the transaction. */
@@ -257,10 +262,11 @@ function readChanges(source: Buffer, at: number, end: number): Changes {
   const list = readLength(source, message.next + message.value);
   const listEnd = list.next + list.value;
   if (list.value <= 0 || listEnd > end) return unknownChanges;
-  const settings: Setting[] = [];
+  const changed = new Set<Format>();
   let sessionChanged = false;
   let next = list.next;
-  while (next < listEnd) {
+  for (let seen = 0; next < listEnd; seen++) {
+    if (seen === changesMax) throw new RangeError('The server reported too many changes of the session.');
     const type = source[next] as number;
     sessionChanged ||= !transactionTypes.has(type);
     const entry = readLength(source, next + 1);
@@ -269,15 +275,19 @@ function readChanges(source: Buffer, at: number, end: number): Changes {
     const name = readLength(source, entry.next);
     const value = readLength(source, name.next + name.value);
     if (value.next + value.value > next) return unknownChanges;
-    const textOf = (text: typeof name) => source.toString('latin1', text.next, text.next + text.value);
-    settings.push([textOf(name), textOf(value)]);
+    const isText = (text: typeof name, wanted: string) =>
+      text.value === wanted.length && source.toString('latin1', text.next, text.next + text.value) === wanted;
+    const format = formats.find((one) => isText(name, one));
+    // A routine that restores the time zone may have returned rows before. Many begin with SET NAMES utf8mb4.
+    const isOwn = format === 'character_set_results' && isText(value, 'utf8mb4');
+    if (format !== undefined && !isOwn) changed.add(format);
   }
-  return { sessionChanged, settings };
+  return { sessionChanged, changed };
 }
 
 export const readEof = (source: Buffer, start: number) => readStatus(source.readUInt16LE(start + 3));
 
-export type Status = Omit<OkPacket, 'affectedRows' | 'insertId' | 'settings'>;
+export type Status = Omit<OkPacket, 'affectedRows' | 'insertId' | 'changed'>;
 
 const readStatus = (status: number): Status => ({
   moreResults: (status & moreResultsFlag) !== 0,

@@ -5,11 +5,10 @@
 import type { Outcome } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import { turnForColumns } from '../../result/column-turns.ts';
-import { pieceBytes, requireOwnAnswer } from '../shared/bounds.ts';
-import { ColumnReader, isEof, readEof, readLength, readOk, type Setting, type Status } from './protocol.ts';
+import { OwnAnswer, ownAnswerBytesMax } from '../shared/bounds.ts';
+import { ColumnReader, type Format, isEof, readEof, readLength, readOk, type Status } from './protocol.ts';
 import { type Prepared, type ResultColumns, ResultColumnsReader } from './statements.ts';
 import { literal, wordsOf } from './text.ts';
-import type { Format } from './values.ts';
 import type { Response } from './wire.ts';
 
 export interface ResultOptions {
@@ -37,8 +36,8 @@ const okHeader = 0x00;
 export class ResultReader {
   /** True if the statement, or a function in it, changed the session. */
   sessionChanged = false;
-  /** The tracked settings that it set. */
-  readonly settings: Setting[] = [];
+  /** The formats that it changed. */
+  readonly changed = new Set<Format>();
   /** True if the session is in a transaction after the statement. */
   inTransaction = false;
   /** The error of a row that could not be written. Later rows were dropped. */
@@ -95,7 +94,7 @@ export class ResultReader {
       const status = readOk(source, start, end);
       const { affectedRows, insertId, moreResults } = status;
       this.#noteStatus(status);
-      this.settings.push(...status.settings);
+      for (const format of status.changed) this.changed.add(format);
       if (!outcome.hasRows) {
         outcome.affectedRows = affectedRows;
         if (insertId !== '0') outcome.insertId = insertId;
@@ -221,14 +220,16 @@ function findTexts(source: Buffer, start: number, { sizes, offsets }: ResultColu
 export type TextRow = (string | null)[];
 
 /** Reads the rows of the hub's own queries, which use the text protocol. `rows` is complete when the response is. */
-export function createTextReader(hasExtended: boolean): { rows: TextRow[]; response: Response } {
+export function createTextReader(
+  hasExtended: boolean,
+  bytesMax = ownAnswerBytesMax,
+): { rows: TextRow[]; response: Response } {
   const rows: TextRow[] = [];
   let columns: ColumnReader | undefined;
   let state: 'columns' | 'columns-end' | 'rows' = 'columns';
-  let bytes = 0;
+  const answer = new OwnAnswer(bytesMax);
   const response: Response = (source, start, end) => {
-    bytes += end - start + pieceBytes;
-    requireOwnAnswer(bytes);
+    answer.add(end - start, state === 'rows' ? columns?.count : 0);
     if (columns === undefined) {
       if (source[start] === okHeader) return true;
       columns = new ColumnReader(readLength(source, start).value, hasExtended);

@@ -15,10 +15,21 @@ import { ok, type Response, type Wire } from './wire.ts';
 /** ER_WARNING_NOT_COMPLETE_ROLLBACK */
 const incompleteWarning = '1196';
 
-/** Reads the answer to SHOW WARNINGS. Call `incomplete()` when the response is complete. */
+/** A server keeps up to 65,535, if `max_error_count` says so. */
+const warningsBytesMax = 24 * 1_048_576;
+
+/** Reads the answer to SHOW WARNINGS, and keeps no row. Call `incomplete()` when the response is complete. */
 export function createWarningsReader(hasExtended: boolean): { incomplete(): boolean; response: Response } {
-  const { rows, response } = createTextReader(hasExtended);
-  return { incomplete: () => rows.some(([, code]) => code === incompleteWarning), response };
+  const { rows, response } = createTextReader(hasExtended, warningsBytesMax);
+  let isIncomplete = false;
+  return {
+    incomplete: () => isIncomplete,
+    response: (source, start, end) => {
+      const isOver = response(source, start, end);
+      isIncomplete ||= rows.pop()?.[1] === incompleteWarning;
+      return isOver;
+    },
+  };
 }
 
 /**

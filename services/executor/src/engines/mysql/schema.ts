@@ -4,18 +4,15 @@
  */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import { turnForText } from '@datahub/service-kit/yield-to-loop';
 import type { ColumnKind } from '../../ports/column-kind.ts';
-import type { Outcome, RunOptions, Schema, Signature, Statement } from '../../ports/engine.ts';
-import type { RowSink } from '../../ports/row-sink.ts';
-import { createResponseWriter } from '../../result/response-writer.ts';
+import type { Schema, Signature } from '../../ports/engine.ts';
+import { schemaBytesMax } from '../shared/bounds.ts';
 import {
   commentLengthMax,
   schemaColumnsMax,
   schemaKeyColumnsMax,
   toSchema,
 } from '../shared/schema-tables.ts';
-import { brokenError } from './errors.ts';
 import type { ColumnDefinition } from './protocol.ts';
 import type { TextRow } from './results.ts';
 import type { Prepared } from './statements.ts';
@@ -47,69 +44,35 @@ const keysText = `
   ORDER BY k.TABLE_SCHEMA, k.TABLE_NAME, k.CONSTRAINT_NAME, k.ORDINAL_POSITION
   LIMIT ${schemaKeyColumnsMax}`;
 
-const timeoutMs = 30_000;
-/** Far more than the selected columns need. */
-const schemaBytesMax = 33_554_432;
-
-interface Runner {
-  run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome>;
-}
-
-export async function readSchema(connection: Runner): Promise<Schema> {
-  const columns = await readRows(connection, 'hub schema', columnsText);
-  const keys = await readRows(connection, 'hub keys', keysText);
+export async function readSchema(runQuery: RunQuery): Promise<Schema> {
+  const columns = await runQuery(columnsText, schemaBytesMax);
+  const keys = await runQuery(keysText, schemaBytesMax);
   return toSchema(
     columns.map(([schema, name, isView, column, type, nullable, comment, tableComment, rows]) => ({
-      schema: String(schema),
-      name: String(name),
-      kind: isView === 1 ? 'view' : 'table',
+      schema: schema ?? '',
+      name: name ?? '',
+      kind: isView === '1' ? 'view' : 'table',
       column: {
-        name: String(column),
-        type: String(type),
-        nullable: nullable === 1,
-        comment: textOf(comment),
+        name: column ?? '',
+        type: type ?? '',
+        nullable: nullable === '1',
+        comment: comment || undefined,
       },
-      comment: textOf(tableComment),
-      rowEstimate: rows === null ? undefined : Number(rows),
+      comment: tableComment || undefined,
+      rowEstimate: rows == null ? undefined : Number(rows),
     })),
     keys.map(([schema, name, key, column, referencedSchema, table, referencedColumn]) => ({
-      schema: String(schema),
-      name: String(name),
-      key: String(key),
-      column: String(column),
+      schema: schema ?? '',
+      name: name ?? '',
+      key: key ?? '',
+      column: column ?? '',
       referenced:
-        table === null
-          ? undefined
-          : { schema: String(referencedSchema), table: String(table), column: String(referencedColumn) },
+        table == null ? undefined : { schema: referencedSchema ?? '', table, column: referencedColumn ?? '' },
     })),
   );
 }
 
-const textOf = (value: unknown): string | undefined => (value ? String(value) : undefined);
-
-/** The connection keeps the statement prepared under the key. */
-async function readRows(connection: Runner, key: string, text: string): Promise<unknown[][]> {
-  const chunks: Buffer[] = [];
-  let bytesLeft = schemaBytesMax;
-  const reply = {
-    chunk: (bytes: Buffer) => {
-      bytesLeft -= bytes.length;
-      if (bytesLeft >= 0) chunks.push(bytes);
-      return true;
-    },
-    onDrain: () => {},
-  };
-  const answer = createResponseWriter({ format: 'json', numbers: 'auto', meta: false, reply });
-  const statement: Statement = { key, text, params: [], kind: 'read' };
-  const outcome = await connection.run(statement, answer, { statementTimeoutMs: timeoutMs });
-  answer.finish(outcome, { queueMs: 0, durationMs: 0 });
-  if (bytesLeft < 0) throw brokenError(new RangeError('The response to a query of the hub is too long.'));
-  await turnForText(schemaBytesMax - bytesLeft);
-  const { data } = JSON.parse(Buffer.concat(chunks).toString()) as { data: Record<string, unknown>[] };
-  return data.map((row) => Object.values(row));
-}
-
-type RunQuery = (query: string) => Promise<TextRow[]>;
+type RunQuery = (query: string, bytesMax?: number) => Promise<TextRow[]>;
 
 export async function describePrepared(
   { columns, parameterCount }: Prepared,

@@ -5,7 +5,6 @@ import type { RowSink } from '../../ports/row-sink.ts';
 import type { ServerStream } from '../../ports/server-stream.ts';
 import type { Canceller } from './cancel.ts';
 import * as protocol from './protocol.ts';
-import { formats } from './values.ts';
 import { beganReadOnly, type Commands, ok, type Response } from './wire.ts';
 
 export interface MysqlSession {
@@ -39,7 +38,7 @@ const settings = [
 
 /** Makes the server report whether a statement, or a function in it, changed the session, and whether it set a format. */
 export const track = protocol.query(
-  `SET session_track_state_change = ON, session_track_system_variables = '${formats.join()}'`,
+  `SET session_track_state_change = ON, session_track_system_variables = '${protocol.formats.join()}'`,
 );
 
 const beginning = protocol.query('START TRANSACTION READ WRITE');

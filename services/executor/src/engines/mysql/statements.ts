@@ -7,7 +7,7 @@ import { withCommentInFront } from '../shared/comment.ts';
 import { controlError, NotPreparable, tooLargeError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { begin, rollback, savepoint, undo } from './session.ts';
-import { type Format, formatOf, kindOf, sizeOf, textKindOf, toOutParameter, typeName } from './values.ts';
+import { formatOf, kindOf, sizeOf, textKindOf, toOutParameter, typeName } from './values.ts';
 import { ok, type Response, type Wire } from './wire.ts';
 
 export interface Prepared {
@@ -294,7 +294,7 @@ export class ResultColumns {
   }
 
   /** The settings by which the server writes the values. */
-  get formats(): Format[] {
+  get formats(): protocol.Format[] {
     return this.#definitions.flatMap((definition) => formatOf(definition) ?? []);
   }
 

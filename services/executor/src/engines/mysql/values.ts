@@ -1,7 +1,7 @@
 /** The kinds of MySQL's and MariaDB's types. Values come in the binary protocol, except where a comment names the other. */
 
 import type { ColumnKind } from '../../ports/column-kind.ts';
-import type { ColumnDefinition } from './protocol.ts';
+import type { ColumnDefinition, Format } from './protocol.ts';
 
 /** Returns the size in bytes; -1 if a length-encoded integer precedes the value, -2 if a length byte does. */
 export function sizeOf(type: number): number {
@@ -72,10 +72,6 @@ export function kindOf(column: ColumnDefinition): ColumnKind {
       return toText(column);
   }
 }
-
-/** The settings by which the server writes values. */
-export const formats = ['time_zone', 'character_set_results'] as const;
-export type Format = (typeof formats)[number];
 
 const timestamp = 0x07;
 

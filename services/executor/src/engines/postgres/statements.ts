@@ -6,7 +6,7 @@ import { untypedFault, untypedText } from '@datahub/statement/sql/untyped';
 import { contextInvalid } from '@datahub/statement/values';
 import type { Param, RunOptions, Statement } from '../../ports/engine.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
-import { pieceBytes, requireOwnAnswer } from '../shared/bounds.ts';
+import { OwnAnswer, ownAnswerBytesMax } from '../shared/bounds.ts';
 import { commentLength, withCommentBehind, withCommentInFront } from '../shared/comment.ts';
 import { cursorRefused, isGone, RefusedPlan, stalenessOf, toHubError } from './errors.ts';
 import { checkName, checkOf, type FormatsCheck, prepareCheck } from './formats.ts';
@@ -248,13 +248,12 @@ export class Statements {
   }
 
   /** Runs a statement of the hub's own. Resolves to the rows as texts. */
-  async rows(text: string): Promise<(string | null)[][]> {
+  async rows(text: string, bytesMax = ownAnswerBytesMax): Promise<(string | null)[][]> {
     const rows: (string | null)[][] = [];
-    let bytes = 0;
+    const answer = new OwnAnswer(bytesMax);
     await this.#require(protocol.query(text), undefined, (type, body) => {
       if (type !== dataRow) return;
-      bytes += body.length + pieceBytes;
-      requireOwnAnswer(bytes);
+      answer.add(body.length, body.readUInt16BE(0));
       rows.push(protocol.readRow(body));
     });
     return rows;

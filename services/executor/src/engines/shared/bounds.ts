@@ -11,14 +11,39 @@ export const logInBytesMax = 262_144;
 /** What a server may send between two statements: changed settings, notices, notifications. */
 export const unaskedBytesMax = 1_048_576;
 
-/** Results of the hub's own queries for types, tables and columns. 50,000 columns take about ten megabytes. */
-const ownAnswerBytesMax = 12 * 1_048_576;
+/** The answer to a query of the hub, such as one about the types and tables of a statement. */
+export const ownAnswerBytesMax = 1_048_576;
+/** Of all tables. 50,000 columns take about 17 megabytes. */
+export const schemaBytesMax = 24 * 1_048_576;
 
 /**
  * What a message or a row counts beside its bytes against these limits. An empty row takes 7 bytes on the wire, and more
  * than this in memory.
  */
 export const pieceBytes = 32;
+/** What a field of a row counts beside its bytes. A NULL takes one byte on MySQL's wire. */
+const fieldBytes = 24;
+
+/** What the hub keeps of the answer to a query of its own. */
+export class OwnAnswer {
+  #bytes = 0;
+  readonly #bytesMax: number;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Counts a piece. The connection closes with the error that this throws if there are too many. */
+  add(bytes: number, fields = 0): void {
+    this.#bytes += bytes + pieceBytes + fields * fieldBytes;
+    if (this.#bytes <= this.#bytesMax) return;
+    throw new HubError(
+      'SQL_REJECTED',
+      'The database names more tables and columns than the hub reads. Let the user of the source see fewer of them.',
+      { retryable: false },
+    );
+  }
+}
 
 /** Closes the connection, since the rest of the row would have to be read. Not SOURCE_BROKEN, since a retry would fail too. */
 export class RowTooLarge extends HubError {
@@ -30,14 +55,4 @@ export class RowTooLarge extends HubError {
       { retryable: false },
     );
   }
-}
-
-/** Throws for an answer to a query of the hub that has so many bytes by now. The connection closes with this error. */
-export function requireOwnAnswer(bytes: number): void {
-  if (bytes <= ownAnswerBytesMax) return;
-  throw new HubError(
-    'SQL_REJECTED',
-    'The database names more tables and columns than the hub reads. Let the user of the source see fewer of them.',
-    { retryable: false },
-  );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ColumnReader } from '../../../src/engines/mysql/protocol.ts';
+import { ColumnReader, readOk } from '../../../src/engines/mysql/protocol.ts';
 import { createTextReader } from '../../../src/engines/mysql/results.ts';
 
 const text = (value: string) => [value.length, ...Buffer.from(value)];
@@ -63,7 +63,17 @@ describe('the answer to a query of the hub', () => {
       for (;;) row(nullValue);
     }).toThrow('names more tables and columns than the hub reads');
     // Each takes about 60 bytes of memory.
-    expect(rows.length).toBeLessThan(600_000);
+    expect(rows.length).toBeLessThan(60_000);
+  });
+
+  it('has a bounded number of fields that are NULL', () => {
+    const { rows, row } = readRow(250);
+    const nulls = new Array(250).fill(nullValue);
+    expect(() => {
+      for (;;) row(...nulls);
+    }).toThrow('names more tables and columns than the hub reads');
+    // Each field takes eight bytes of memory.
+    expect(rows.length * 250 * 8).toBeLessThan(1_048_576);
   });
 
   it('has no row that continues in the bytes after it', () => {
@@ -72,5 +82,38 @@ describe('the answer to a query of the hub', () => {
     expect(() => row(nullValue, 5, 97)).toThrow('The server sent a row that is shorter than its columns.');
     row(nullValue, 1, 97);
     expect(rows).toEqual([[null, 'a']]);
+  });
+});
+
+describe('an OK', () => {
+  /** With entries of a changed session, each a type and a content. */
+  const okOf = (entries: Buffer) =>
+    Buffer.concat([Buffer.from([0, 0, 0, 2, 0x40, 0, 0, 0, 0xfd]), int24(entries.length), entries]);
+  const int24 = (value: number) => Buffer.from([value & 255, (value >> 8) & 255, value >> 16]);
+  const setting = (name: string, value: string) => {
+    const content = [...text(name), ...text(value)];
+    return Buffer.from([0, content.length, ...content]);
+  };
+  const read = (...entries: Buffer[]) => {
+    const packet = okOf(Buffer.concat(entries));
+    return readOk(packet, 0, packet.length);
+  };
+
+  it('says which formats were changed', () => {
+    const changed = read(
+      setting('time_zone', 'SYSTEM'),
+      setting('sql_mode', ''),
+      setting('time_zone', 'UTC'),
+    );
+    expect(changed).toMatchObject({ sessionChanged: true, changed: new Set(['time_zone']) });
+    const named = (charset: string) => read(setting('character_set_results', charset)).changed;
+    expect([...named('utf8mb4'), ...named('latin1')]).toEqual(['character_set_results']);
+  });
+
+  it('has a bounded number of changes', () => {
+    const empty = Buffer.from([0, 2, 0, 0]);
+    const many = (count: number) => Buffer.concat(new Array(count).fill(empty));
+    expect(read(many(1_000)).changed.size).toBe(0);
+    expect(() => read(many(1_001))).toThrow('too many changes of the session');
   });
 });
