@@ -20,13 +20,13 @@ import { RequestContext, requestIdOf } from './http/request-context.ts';
 import { RequestError, validationError } from './http/request-error.ts';
 import {
   createRouteCheck,
-  isList,
   isReading,
   type Route,
   refuseUnknown,
   requireRouteParameters,
   requireScope,
   takesIdempotencyKey,
+  takesPlace,
 } from './http/route.ts';
 import { createBodyValidators } from './http/validation.ts';
 import { createMcpRoute } from './mcp/mcp.ts';
@@ -298,7 +298,7 @@ function registerV1(
       method: route.method,
       url: route.path,
       config: { route },
-      handler: isList(route) ? waitingForPlace(route.handler) : route.handler,
+      handler: takesPlace(route) ? waitingForPlace(route.handler) : route.handler,
       ...(route.body === undefined ? {} : { schema: { body: bodySchemaOf(route) } }),
       ...(route.compressed === true ? { onSend: compression.onSend } : {}),
       onRequest: (request, _reply, done) => {

@@ -27,7 +27,7 @@ export interface MlStore {
 
 export async function openMlStore(url: string, createToken: () => string): Promise<MlStore> {
   const store: DocumentStore = await openDocumentStore(url, [
-    { name: 'classifiers' },
+    { name: 'classifiers', indexes: ['name'] },
     // The summary makes the time and the size readable without the texts.
     { name: 'classifierEvents', summary: { fields: ['at', 'characters'] } },
     ...blobCollections('classifierSnapshots'),

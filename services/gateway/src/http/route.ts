@@ -73,6 +73,8 @@ interface RouteMembers {
   reference?: true;
   /** `If-Match` applies, for the documentation. */
   versioned?: boolean;
+  /** True if the answer can have megabytes: like a list, it waits for a place. */
+  largeAnswer?: boolean;
   /** True if the larger limit on bodies applies. */
   largeBody?: boolean;
   /** True if the answer can be compressed. Such an answer must have no secret, and no ETag for `If-Match`. */
@@ -111,8 +113,9 @@ export const countedAs = ({ audit }: Route): AuditAction | undefined =>
 /** True if the route changes nothing. */
 export const isReading = ({ method, reads }: Route): boolean => method === 'GET' || reads === true;
 
-export const isList = ({ method, response }: Route): boolean =>
-  method === 'GET' && 'type' in response && response.type === 'array';
+/** True for a list, and for a route whose answer can be as large. */
+export const takesPlace = ({ method, response, largeAnswer = false }: Route): boolean =>
+  largeAnswer || (method === 'GET' && 'type' in response && response.type === 'array');
 
 /** Nearly every POST accepts an idempotency key. It has no effect if the route only reads. */
 export const takesIdempotencyKey = ({ method, keyRefusal }: Route): boolean =>

@@ -1,14 +1,13 @@
 /** Executes a query and classifies its rows as they stream. */
 
-import { classifierLimits, pageItemsMax } from '@datahub/contract/limits';
+import { classifierLimits } from '@datahub/contract/limits';
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { fromProtoCsv } from '@datahub/executor-session/formats';
 import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
-import type { Classifier } from '@datahub/proto/ml/v1/ml';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import type { FastifyRequest } from 'fastify';
 import { type FromSchema, id, object } from '../http/json-schema.ts';
-import { validationError } from '../http/request-error.ts';
+import { type Fault, validationError } from '../http/request-error.ts';
 import { requireGranted } from '../http/route.ts';
 import { AnnotatedResponse } from '../response/annotated-response.ts';
 import type { Label } from '../response/arrow-labels.ts';
@@ -41,7 +40,7 @@ export async function executeAnnotated(
   requireGranted(request, 'classifiers:predict');
   requireDistinct(annotate);
   const { ctx, stop } = stoppable(request.context);
-  await nameByIds(annotate, () => allClassifiers(ml, ctx));
+  await nameByIds(annotate, ml, ctx);
   const predict = async (index: number, contexts: string[]): Promise<Label[]> => {
     const classifierId = annotate[index]?.classifier ?? '';
     const call = () => ml.predict({ classifierId, contexts, top: 1 }, ctx);
@@ -60,37 +59,23 @@ export async function executeAnnotated(
   await executeInto(reply, { executor, execution: { ...execution, annotate: { members } }, ctx });
 }
 
-type Named = Pick<Classifier, 'classifierId' | 'name'>;
-
 const idPattern = /^[a-z][a-z0-9-]*\.clfr\.[\w-]+$/;
 
 /**
  * Replaces the names of classifiers, which serve a program in several environments, by their ids, which are counted. A
  * text that is neither is left to the ML service, which does not find it.
  */
-async function nameByIds(annotate: Annotate, read: () => Promise<Named[]>): Promise<void> {
-  if (annotate.every(({ classifier }) => idPattern.test(classifier))) return;
-  const all = await read();
-  const faults = annotate.flatMap((one, i) => {
-    const [found, other] = all.filter(({ name }) => name === one.classifier);
-    if (idPattern.test(one.classifier) || found === undefined) return [];
-    if (other === undefined) {
-      one.classifier = found.classifierId;
-      return [];
-    }
+async function nameByIds(annotate: Annotate, ml: Upstreams['ml'], ctx: CallContext): Promise<void> {
+  const faults: Fault[] = [];
+  for (const [i, one] of annotate.entries()) {
+    if (idPattern.test(one.classifier)) continue;
+    const named = { name: one.classifier, offset: 0, limit: 2 };
+    const [found, other] = (await ml.listClassifiers(named, ctx)).classifiers;
     const detail = 'is the name of several classifiers; send an id';
-    return [{ pointer: `/options/annotate/${i}/classifier`, detail }];
-  });
-  if (faults.length > 0) throw validationError(faults);
-}
-
-async function allClassifiers(ml: Upstreams['ml'], ctx: CallContext): Promise<Named[]> {
-  const all: Named[] = [];
-  for (;;) {
-    const { classifiers, total } = await ml.listClassifiers({ offset: all.length, limit: pageItemsMax }, ctx);
-    all.push(...classifiers);
-    if (classifiers.length === 0 || all.length >= total) return all;
+    if (other !== undefined) faults.push({ pointer: `/options/annotate/${i}/classifier`, detail });
+    else if (found !== undefined) one.classifier = found.classifierId;
   }
+  if (faults.length > 0) throw validationError(faults);
 }
 
 function requireDistinct(annotate: Annotate): void {

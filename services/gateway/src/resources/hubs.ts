@@ -37,7 +37,7 @@ export function hubRoutes(deps: ResourceDeps): Route[] {
     { method: 'GET', path: '/v1/hubs/:hubId', scope: 'hubs:read', summary: 'Get a hub', response: hub, handler: handlers.get },
     { method: 'PUT', path: '/v1/hubs/:hubId', reference: true, scope: 'hubs:write', summary: 'Rename a hub', audit: 'by catalog', body: hubBody, versioned: true, response: nothing, handler: handlers.update },
     { method: 'DELETE', path: '/v1/hubs/:hubId', scope: 'hubs:write', summary: 'Delete a hub', audit: 'by catalog', query: ['recursive'], versioned: true, response: nothing, handler: handlers.remove },
-    { method: 'GET', path: '/v1/hubs/:hubId/contents', reference: true, scope: 'hubs:read', summary: 'Get the tree of a hub', compressed: true, response: node, handler: handlers.contents },
+    { method: 'GET', path: '/v1/hubs/:hubId/contents', reference: true, scope: 'hubs:read', summary: 'Get the tree of a hub', compressed: true, largeAnswer: true, response: node, handler: handlers.contents },
     { method: 'POST', path: '/v1/hubs/:hubId/archive', scope: 'hubs:write', summary: 'Archive a hub', audit: 'by catalog', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', response: hub, handler: handlers.archive },
     { method: 'POST', path: '/v1/hubs/:hubId/unarchive', scope: 'hubs:write', summary: 'Bring a hub back', audit: 'by catalog', body: emptyBody, bodyOptional: true, versioned: true, settledBy: 'audit', response: hub, handler: handlers.unarchive },
   ];

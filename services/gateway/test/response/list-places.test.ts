@@ -1,6 +1,9 @@
 import { CallStop } from '@datahub/service-kit/call/call';
 import { expect, it } from 'vitest';
-import type { Handler } from '../../src/http/route.ts';
+import { type Handler, takesPlace } from '../../src/http/route.ts';
+import { hubRoutes } from '../../src/resources/hubs.ts';
+import type { ResourceDeps } from '../../src/resources/resource-deps.ts';
+import { eventRoutes } from '../../src/resources/watches/events.ts';
 import { createListPlaces } from '../../src/response/list-places.ts';
 
 const requestOf = (accountId: string, signal = new CallStop()) =>
@@ -25,4 +28,11 @@ it('makes two lists of an account at a time, and those of others meanwhile', asy
   await expect.poll(() => begun).toEqual(['a', 'a', 'b', 'a']);
   for (const end of ends) end();
   await Promise.all(lists);
+});
+
+it('also makes trees of hubs and events wait, which can be as large', () => {
+  const deps = { upstreams: {}, settings: {} } as unknown as ResourceDeps;
+  const routes = [...hubRoutes(deps), ...eventRoutes(deps)];
+  const waiting = routes.filter(takesPlace).map(({ path }) => path);
+  expect(waiting).toEqual(['/v1/hubs', '/v1/hubs/:hubId/contents', '/v1/events']);
 });

@@ -55,12 +55,13 @@ function createDocumentCalls(deps: ClassifierCallDeps) {
       return { classifier: toClassifier(doc, { updatedAt: null, classes: [], version: 1 }) };
     },
 
-    listClassifiers: async ({ offset, limit }, ctx) => {
+    listClassifiers: async ({ offset, limit, name }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
       const bounded = Math.min(limit ?? pageItemsMax, pageItemsMax);
+      const listed = { accountId, ...(name === undefined ? {} : { where: { name } }) };
       const [docs, total] = await Promise.all([
-        bounded === 0 ? [] : store.classifiers.find({ accountId, offset, limit: bounded }),
-        store.classifiers.count({ accountId }),
+        bounded === 0 ? [] : store.classifiers.find({ ...listed, offset, limit: bounded }),
+        store.classifiers.count(listed),
       ]);
       const updates = await lastEventsAt(store, docs);
       const classifiers = docs.map((doc, i) =>

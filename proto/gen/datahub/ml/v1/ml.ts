@@ -46,7 +46,11 @@ export interface CreateClassifierResponse {
 
 export interface ListClassifiersRequest {
   offset: number;
-  limit?: number | undefined;
+  limit?:
+    | number
+    | undefined;
+  /** Only those that have this name. */
+  name?: string | undefined;
 }
 
 export interface ListClassifiersResponse {
@@ -719,7 +723,7 @@ export const CreateClassifierResponse: MessageFns<CreateClassifierResponse> = {
 };
 
 function createBaseListClassifiersRequest(): ListClassifiersRequest {
-  return { offset: 0, limit: undefined };
+  return { offset: 0, limit: undefined, name: undefined };
 }
 
 export const ListClassifiersRequest: MessageFns<ListClassifiersRequest> = {
@@ -729,6 +733,9 @@ export const ListClassifiersRequest: MessageFns<ListClassifiersRequest> = {
     }
     if (message.limit !== undefined) {
       writer.uint32(16).uint32(message.limit);
+    }
+    if (message.name !== undefined) {
+      writer.uint32(26).string(message.name);
     }
     return writer;
   },
@@ -760,6 +767,14 @@ export const ListClassifiersRequest: MessageFns<ListClassifiersRequest> = {
             }
 
             message.limit = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.name = reader.string();
             continue;
           }
         }

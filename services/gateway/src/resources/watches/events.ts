@@ -14,7 +14,7 @@ import type { ResourceDeps } from '../resource-deps.ts';
 export function eventRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
   return [
-    { method: 'GET', path: '/v1/events', scope: 'watches:read', summary: 'List events, oldest first, after the one that the caller has; or the last ones, newest first', query: ['after', 'newest', 'limit', 'hubId', 'type'], response: events, handler: createEventsHandler(deps) },
+    { method: 'GET', path: '/v1/events', scope: 'watches:read', summary: 'List events, oldest first, after the one that the caller has; or the last ones, newest first', query: ['after', 'newest', 'limit', 'hubId', 'type'], largeAnswer: true, response: events, handler: createEventsHandler(deps) },
   ];
 }
 
