@@ -4,9 +4,9 @@
  * of CPU, with unusual curves many seconds.
  */
 
-import { Duplex } from 'node:stream';
 import { createTurns } from '@datahub/service-kit/yield-to-loop';
 import { HandshakeCheck } from './handshake/handshake-check.ts';
+import { OverSocket } from './over-socket.ts';
 
 /** Three times as much as the chains of public authorities, with room for a list of accepted authorities. */
 const handshakeBytesMax = 24_576;
@@ -14,8 +14,7 @@ const handshakeBytesMax = 24_576;
 const handshakeTurn = createTurns();
 
 /** Stands between a socket and TLS. Node reads a plain socket without asking, so it could not be stopped in time. */
-export class BoundedHandshake extends Duplex {
-  readonly #socket: Duplex;
+export class BoundedHandshake extends OverSocket {
   /** Undefined after the handshake. */
   #left: number | undefined = handshakeBytesMax;
   /** Undefined once what follows needs no check. */
@@ -23,17 +22,6 @@ export class BoundedHandshake extends Duplex {
   #isPassing = false;
   /** Parts that wait for their turn. */
   #waiting = 0;
-
-  constructor(socket: Duplex) {
-    super({ allowHalfOpen: true });
-    this.#socket = socket;
-    socket
-      .on('data', (bytes: Buffer) => this.#take(bytes))
-      .on('end', () => this.#inOrder(() => this.push(null)))
-      .on('error', (err) => this.destroy(err))
-      // What was sent before the end can still be on its way.
-      .on('close', () => socket.readableEnded || this.destroy());
-  }
 
   /** Call this with each line of the log of keys, which says how to read what the server sends. */
   learn(line: Buffer): void {
@@ -45,7 +33,7 @@ export class BoundedHandshake extends Duplex {
     this.#left = undefined;
   }
 
-  #take(bytes: Buffer): void {
+  protected override receive(bytes: Buffer): void {
     if (this.#left !== undefined && this.#check !== undefined) this.#left -= bytes.length;
     if (this.#left !== undefined && this.#left < 0)
       this.destroy(new RangeError('The server sent too many bytes in the TLS handshake.'));
@@ -54,20 +42,19 @@ export class BoundedHandshake extends Duplex {
 
   /** Passes on what is known to cost little. */
   #pass(bytes: Buffer): void {
-    let takesMore = true;
     this.#isPassing = true;
     try {
-      for (const part of this.#check?.read(bytes) ?? [bytes]) {
-        if (this.destroyed) return;
-        takesMore = this.push(part) && takesMore;
-      }
+      this.pushAll(this.#check?.read(bytes) ?? [bytes]);
       if (this.#check?.isOver) this.#check = undefined;
     } catch (err) {
       this.destroy(err as Error);
     } finally {
       this.#isPassing = false;
     }
-    if (!takesMore) this.#socket.pause();
+  }
+
+  protected override receiveEnd(): void {
+    this.#inOrder(() => this.push(null));
   }
 
   #inOrder(pass: () => unknown): void {
@@ -80,32 +67,5 @@ export class BoundedHandshake extends Duplex {
       this.#waiting--;
       if (!this.destroyed) pass();
     });
-  }
-
-  override _read(): void {
-    this.#socket.resume();
-  }
-
-  override _write(bytes: Buffer, _encoding: BufferEncoding, done: (err?: Error | null) => void): void {
-    this.#socket.write(bytes, done);
-  }
-
-  override _writev(
-    parts: { chunk: Buffer; encoding: BufferEncoding }[],
-    done: (err?: Error | null) => void,
-  ): void {
-    this.#socket.cork();
-    for (const { chunk } of parts.slice(0, -1)) this.#socket.write(chunk);
-    this.#socket.write(parts.at(-1)?.chunk, done);
-    this.#socket.uncork();
-  }
-
-  override _final(done: () => void): void {
-    this.#socket.end(done);
-  }
-
-  override _destroy(err: Error | null, done: (err: Error | null) => void): void {
-    this.#socket.destroy();
-    done(err);
   }
 }

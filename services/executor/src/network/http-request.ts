@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { onAbort } from '@datahub/service-kit/call/abort';
 import { request } from '@datahub/service-kit/node-http';
 import type { Dial } from './dialer.ts';
+import { InPieces } from './over-socket.ts';
 import { startTls } from './tls.ts';
 
 /**
@@ -38,7 +39,7 @@ export function requestOver(
     path: url.pathname + url.search,
     headers: { host: url.host, ...headers },
     // An agent, also `agent: false`, would connect by itself, past the rules for addresses.
-    createConnection: () => socket,
+    createConnection: () => new InPieces(socket),
   });
   let interim = 0;
   const countInterim = () => {

@@ -4,6 +4,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { sendWebhook } from '../../src/deliveries/send-webhook.ts';
 import { createAddressPolicy } from '../../src/network/address-policy.ts';
 import { createDial, type Dial } from '../../src/network/dialer.ts';
+import { requestOver } from '../../src/network/http-request.ts';
+import { openSocket } from '../../src/network/shared-read-buffer.ts';
 
 it('is sent only over the connection that the rules for addresses allowed', async () => {
   let received = '';
@@ -80,3 +82,19 @@ it.each(['100 Continue', '103 Early Hints'])(
     await expect(sent).rejects.toThrow('too many interim answers');
   },
 );
+
+it('parses little of what comes after too many interim answers', async () => {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => socket.write('HTTP/1.1 100 \r\n\r\n'.repeat(3_000)));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void server.close());
+  const socket = openSocket({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' });
+  await once(socket, 'connect');
+  let answers = 0;
+  const sent = requestOver(socket, new URL('http://receiver.invalid/'), { headers: {} });
+  sent.on('continue', () => answers++).end();
+  await expect(once(sent, 'response')).rejects.toThrow('too many interim answers');
+  expect(answers).toBeLessThan(100);
+});
