@@ -8,6 +8,7 @@ import { toAbortSignal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { nextTurn } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
+import { createPlaces } from '../http/places.ts';
 import { publicUrlOf } from '../http/public-url.ts';
 import type { Handler, Route } from '../http/route.ts';
 import { JsonSplices } from '../response/json-splices.ts';
@@ -25,6 +26,8 @@ export interface McpOptions {
 
 /** The most messages of a batch. Each counts as a request against the rates of the key. */
 const batchMax = 20;
+/** In one gateway. The tools of one caller take some 30 MB at most. */
+const places = { allMax: 3, accountMax: 2, waitingMax: 200 };
 /** The only revision with batches, which clients of it do not name in a header. */
 const batchRevision = '2025-03-26';
 
@@ -53,6 +56,10 @@ interface Answer {
 
 function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Handler {
   let loading: Promise<Sdk> | undefined;
+  const takePlace = createPlaces(
+    places,
+    `${places.waitingMax} messages of this account are waiting. Try again later.`,
+  );
   return async (request, reply) => {
     requireNoApiToken(request);
     const accepted = acceptedOf(request.headers.accept);
@@ -64,7 +71,7 @@ function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Ha
     const splices = new JsonSplices();
     const origin = publicUrlOf(request, publicOrigin);
     const handler = sdk.createMcpHandler(
-      () => createToolServer(sdk, { request, upstreams, settings, origin, splices }),
+      () => createToolServer(sdk, { request, upstreams, settings, origin, splices, takePlace }),
       // Lists of tools do not announce their changes.
       { maxSubscriptions: 0, keepAliveMs: 0 },
     );
