@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { constants, createServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
+import { KeyLimits, type Principal } from '@datahub/proto/common/v1/principal';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { Client } from '@grpc/grpc-js';
 import { afterEach, expect, it, vi } from 'vitest';
-import { createCallContext } from '../../src/call/call.ts';
+import { type CallContext, createCallContext } from '../../src/call/call.ts';
 import { HubError } from '../../src/call/error.ts';
 import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '../../src/grpc/client.ts';
 import { type RunningGrpcServer, startGrpcServer } from '../../src/grpc/server.ts';
@@ -18,7 +20,7 @@ afterEach(async () => {
 const token = 't'.repeat(32);
 
 async function serve(
-  handler: () => Promise<unknown>,
+  handler: (request: object, ctx: CallContext) => Promise<unknown>,
   options: Partial<GrpcClientOptions> = { serviceToken: token },
 ) {
   const handlers = new Proxy({}, { get: () => handler });
@@ -36,6 +38,31 @@ it('has a service that gave up before the deadline answer as one that cannot be 
     createCallContext({ timeoutMs: 60_000 }),
   );
   await expect(asked).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true });
+});
+
+it('sends long limits of a key, and breaks no call of others with those that are too long', async () => {
+  const seen: (Principal | undefined)[] = [];
+  const waiting = Promise.withResolvers<object>();
+  const calls = await serve(async (_request, { principal }) => {
+    seen.push(principal);
+    return principal?.accountId === 'other' ? waiting.promise : { classifiers: [], total: 0 };
+  });
+  const list = (accountId: string, contextJson: string) => {
+    const limits = { ...KeyLimits.decode(new Uint8Array()), contextJson };
+    const principal = { accountId, keyId: 'k', scopes: ['*'], limits };
+    const ctx = createCallContext({ timeoutMs: 60_000, principal });
+    return calls.listClassifiers({ offset: 0, limit: undefined }, ctx);
+  };
+  const other = list('other', '{}');
+  for (const characters of [10, 40_000, 200_000]) {
+    const contextJson = '{"tenant": "north"}'.padEnd(characters);
+    await list('one', contextJson);
+    expect(seen.at(-1)?.limits?.contextJson).toBe(contextJson);
+  }
+  for (const text of [randomBytes(60_000).toString('base64'), 'x'.repeat(2_000_000)])
+    await expect(list('one', text)).rejects.toMatchObject({ code: 'TOO_LARGE' });
+  waiting.resolve({ classifiers: [], total: 0 });
+  await other;
 });
 
 it('tells a deadline from a caller who has gone', async () => {
