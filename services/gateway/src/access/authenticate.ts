@@ -12,12 +12,13 @@ import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError, isKeyRefusal } from '@datahub/service-kit/call/error';
 import { joined } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
 import { requireScope } from '../http/route.ts';
 import { userCacheControl } from '../response/cache-headers.ts';
 import { addVary } from '../response/compression.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { keyLimits } from './key-limits.ts';
+import { createPrincipalCache } from './principal-cache.ts';
 import { type RateLimiter, rateHeaderNames } from './rate-limiter.ts';
 import type { UserTokens } from './user-tokens.ts';
 
@@ -240,7 +241,7 @@ class CatalogKeyCache implements KeyCache {
 
   constructor(options: KeyCacheOptions) {
     this.#options = options;
-    this.#entries = new LRUCache({ max: options.keysMax ?? 10_000 });
+    this.#entries = createPrincipalCache(options.keysMax ?? 10_000);
   }
 
   principalOf(

@@ -29,6 +29,9 @@ export interface IssuerKeysOptions {
 }
 
 interface Entry {
+  name: string;
+  /** Of the keys as JSON. */
+  characters: number;
   keys: KeySet | undefined;
   fetchedAt: number;
   failedAt: number;
@@ -38,6 +41,8 @@ interface Entry {
 }
 
 const issuersMax = 1_000;
+/** Of the keys that are kept, as JSON. */
+const charactersMax = 8 * 1_048_576;
 const fetchTimeoutMs = 7_000;
 const usedMs = 600_000;
 const usedAfterFailureMs = 3_600_000;
@@ -45,16 +50,28 @@ const usedAfterFailureMs = 3_600_000;
 const retryPauseMs = 5_000;
 const missPauseMs = 60_000;
 
+const never = Number.NEGATIVE_INFINITY;
+const unfetched: Omit<Entry, 'name'> = {
+  characters: 0,
+  keys: undefined,
+  fetchedAt: never,
+  failedAt: never,
+  missedAt: never,
+  fetching: undefined,
+};
+
+const createCache = <V extends object>(sizeCalculation: (value: V, name: string) => number) =>
+  new LRUCache<string, V>({ max: issuersMax, maxSize: charactersMax, sizeCalculation });
+
 export function createIssuerKeys({ executor, now = () => performance.now() }: IssuerKeysOptions): IssuerKeys {
-  const entries = new LRUCache<string, Entry>({ max: issuersMax });
-  const given = new LRUCache<string, KeySet>({ max: issuersMax });
+  const entries = createCache<Entry>(({ characters }, name) => name.length + characters);
+  const given = createCache<KeySet>((_, json) => json.length);
 
   const entryOf = ({ issuer, jwksUrl }: UserLimit, { accountId }: Principal): Entry => {
     const name = JSON.stringify([accountId, issuer, jwksUrl]);
     let entry = entries.get(name);
     if (entry === undefined) {
-      const never = Number.NEGATIVE_INFINITY;
-      entry = { keys: undefined, fetchedAt: never, failedAt: never, missedAt: never, fetching: undefined };
+      entry = { ...unfetched, name };
       entries.set(name, entry);
     }
     return entry;
@@ -67,6 +84,10 @@ export function createIssuerKeys({ executor, now = () => performance.now() }: Is
         const { jwksJson } = await executor.fetchIssuerKeys({ issuer, jwksUrl }, ctx);
         entry.keys = createLocalJWKSet(JSON.parse(jwksJson) as JSONWebKeySet);
         entry.fetchedAt = now();
+        entry.characters = jwksJson.length;
+        // The size of an entry is read when it is added.
+        entries.delete(entry.name);
+        entries.set(entry.name, entry);
         return entry.keys;
       } catch (err) {
         entry.failedAt = now();

@@ -9,10 +9,10 @@ import { sessionBounds } from '@datahub/contract/session-settings';
 import { pinnedClaims } from '@datahub/contract/user-limit';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { HubError } from '@datahub/service-kit/call/error';
-import { LRUCache } from 'lru-cache';
 import { JsonBody } from '../http/json-body.ts';
 import { RequestError } from '../http/request-error.ts';
 import type { IssuerKeysOptions } from './issuer-keys.ts';
+import { createPrincipalCache } from './principal-cache.ts';
 import type { VerifyToken } from './token-verifier.ts';
 
 export interface UserTokens {
@@ -39,7 +39,7 @@ const verifiedMs = 300_000;
 
 export function createUserTokens(options: UserTokensOptions): UserTokens {
   const { nowMs = Date.now } = options;
-  const verified = new LRUCache<string, Verified>({ max: verifiedMax });
+  const verified = createPrincipalCache<Verified>(verifiedMax);
   // The cached principals of a key are other objects once the gateway has asked the catalog again.
   const digests = new WeakMap<Principal, string>();
   let loading: Promise<VerifyToken> | undefined;

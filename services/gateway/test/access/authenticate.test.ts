@@ -97,6 +97,16 @@ describe('a key', () => {
     });
   });
 
+  it('with long limits is dropped for others once they take too much memory', async () => {
+    const auth = create();
+    const origins = Array.from({ length: 200 }, (_, i) => `https://${i}.${'a'.repeat(280)}.example`);
+    authenticate.mockResolvedValue({ principal: { ...principal, limits: { origins } } });
+    const keys = Array.from({ length: 600 }, createApiKey);
+    for (const each of keys) await auth.principalOf(each, free);
+    expect(auth.principalOf(keys.at(-1), free)).not.toBeInstanceOf(Promise);
+    expect(auth.principalOf(keys[0], free)).toBeInstanceOf(Promise);
+  });
+
   it('that was refused once is asked for again', async () => {
     const auth = create();
     authenticate.mockRejectedValueOnce(new HubError('KEY_INVALID', 'not yet'));

@@ -63,6 +63,19 @@ describe('the principal of a user', () => {
     expect((await tokens.verify(changed, header)).scopes).toEqual(changed.scopes);
   });
 
+  it('is dropped for others once they take too much memory', async () => {
+    const { principal, tokens } = setup();
+    const large = { ...principal, limits: { ...principal.limits, queries: ['q'.repeat(10_000_000)] } };
+    const headers = await Promise.all(
+      ['c1', 'c2', 'c3', 'c4'].map(async (sub) => `Bearer ${await sign(before, sub)}`),
+    );
+    for (const header of headers) await tokens.verify(large, header);
+    expect(tokens.verify(large, headers[3])).not.toBeInstanceOf(Promise);
+    const dropped = tokens.verify(large, headers[0]);
+    expect(dropped).toBeInstanceOf(Promise);
+    expect((await dropped).user?.subject).toBe('c1');
+  });
+
   it('is not cached beyond the expiry of its token', async () => {
     const { state, codeOf } = setup();
     const token = await sign(before, 'c1', { expiresIn: 100 });
@@ -121,6 +134,19 @@ describe('the keys of an issuer', () => {
     state.now = 10 * minute;
     expect(await codeOf(await sign(before, 'c4'))).toBe('accepted');
     expect(state.fetched).toBe(2);
+  });
+
+  it('are dropped for those of others once they take too much memory', async () => {
+    const { state, tokens, principal } = setup();
+    state.jwks = { ...state.jwks, padding: 'x'.repeat(3_000_000) };
+    const verify = async (name: string) => {
+      const user = { ...principal.limits.user, jwksUrl: `https://issuer.example/${name}` };
+      const ofUser = { ...principal, limits: { ...principal.limits, user } };
+      await tokens.verify(ofUser, `Bearer ${await sign(before, name)}`);
+      return state.fetched;
+    };
+    expect([await verify('a'), await verify('b'), await verify('c')]).toEqual([1, 2, 3]);
+    expect([await verify('b'), await verify('a')]).toEqual([3, 4]);
   });
 
   it('are fetched at most once a minute for unknown ones, and drop those that rotated away', async () => {
