@@ -145,6 +145,15 @@ const scramStart: Step = (socket) => {
   );
 };
 
+function manyTypes(): Step {
+  let id = 987_654;
+  const type = () => row(String(id), 'x', String(++id), '0');
+  return (socket) =>
+    socket.write(
+      Buffer.concat([columns([25, 25]), ...Array.from({ length: 10_000 }, type), complete, ready]),
+    );
+}
+
 export const postgresPlays: Play[] = [
   { name: 'says nothing', play: () => {}, codes: ['SOURCE_UNREACHABLE'], lasts: true },
   { name: 'answers noise', play: send(noise), codes: ['SOURCE_TLS', 'SOURCE_UNREACHABLE'] },
@@ -242,6 +251,11 @@ export const postgresPlays: Play[] = [
       describe: send(message('t', int16(0)), columns([987_654])),
       ask: (socket) => flood(socket, row()),
     }),
+    codes: ['SQL_REJECTED'],
+  },
+  {
+    name: 'answers each question about a type with 10,000 types of types',
+    play: perform({ describe: send(message('t', int16(0)), columns([987_654])), ask: manyTypes() }),
     codes: ['SQL_REJECTED'],
   },
   {

@@ -2,7 +2,7 @@
 
 import { strictFunctions } from '@datahub/statement/sql/never-null';
 import type { Schema, Signature, Statement } from '../../ports/engine.ts';
-import { schemaBytesMax } from '../shared/bounds.ts';
+import { OwnAnswer, schemaBytesMax } from '../shared/bounds.ts';
 import {
   commentLengthMax,
   schemaColumnsMax,
@@ -46,10 +46,10 @@ const keysText = `
   LIMIT ${schemaKeyColumnsMax}`;
 
 export async function readSchema(connection: {
-  rows(text: string, bytesMax: number): Promise<(string | null)[][]>;
+  rows(text: string, answer: OwnAnswer): Promise<(string | null)[][]>;
 }): Promise<Schema> {
-  const columns = await connection.rows(columnsText, schemaBytesMax);
-  const keys = await connection.rows(keysText, schemaBytesMax);
+  const columns = await connection.rows(columnsText, new OwnAnswer(schemaBytesMax));
+  const keys = await connection.rows(keysText, new OwnAnswer(schemaBytesMax));
   return toSchema(
     columns.map(([schema, name, isView, column, type, nullable, comment, tableComment, rows]) => ({
       schema: schema ?? '',

@@ -56,6 +56,8 @@ const preparedMax = 100;
 
 /** The deepest nesting of arrays and domains, far more than real schemas have. */
 const typeLevelsMax = 32;
+/** About 10,000 types. */
+const typeBytesMax = 2 * 1_048_576;
 
 /** `refcursor` and its array. */
 const cursorTypes = new Set([1790, 2201]);
@@ -80,6 +82,8 @@ export class Statements {
   /** Makes names unique, even if connections share a session. */
   readonly #prefix = `dh_${randomBytes(6).toString('hex')}_`;
   #named = 0;
+  /** All answers about types on this connection. */
+  #types = new OwnAnswer(typeBytesMax);
 
   readonly #block: StatementsOptions['block'];
   #comments: NonNullable<StatementsOptions['comments']>;
@@ -164,6 +168,7 @@ export class Statements {
     if (server === this.#server) return false;
     this.#server = server;
     this.serverTypes.clear();
+    this.#types = new OwnAnswer(typeBytesMax);
     this.#prepared.clear();
     this.#once.clear();
     return true;
@@ -248,9 +253,8 @@ export class Statements {
   }
 
   /** Runs a statement of the hub's own. Resolves to the rows as texts. */
-  async rows(text: string, bytesMax = ownAnswerBytesMax): Promise<(string | null)[][]> {
+  async rows(text: string, answer = new OwnAnswer(ownAnswerBytesMax)): Promise<(string | null)[][]> {
     const rows: (string | null)[][] = [];
-    const answer = new OwnAnswer(bytesMax);
     await this.#require(protocol.query(text), undefined, (type, body) => {
       if (type !== dataRow) return;
       answer.add(body.length, body.readUInt16BE(0));
@@ -260,21 +264,24 @@ export class Statements {
   }
 
   /** Reads types that are not built in, once per connection. Arrays with another delimiter than a comma stay text. */
-  async #learnTypes(typeIds: number[], levelsLeft = typeLevelsMax): Promise<void> {
-    const unknown = typeIds.filter((id) => !isKnownType(id) && !this.serverTypes.has(id));
-    if (unknown.length === 0 || levelsLeft === 0) return;
-    const list = [...new Set(unknown)].join(',');
-    const rows = await this.rows(
-      `SELECT oid, format_type(oid, NULL), CASE WHEN typcategory = 'A' AND typdelim = ',' THEN typelem ELSE 0 END, typbasetype, typcategory = 'S' FROM pg_type WHERE oid IN (${list})`,
-    );
-    for (const [id, name, element, base, isText] of rows) {
-      const elementId = Number(element) || undefined;
-      const baseId = Number(base) || undefined;
-      this.serverTypes.set(Number(id), { name: name ?? '', elementId, baseId, isText: isText === 't' });
-      await this.#learnTypes(
-        [elementId, baseId].filter((other) => other !== undefined),
-        levelsLeft - 1,
+  async #learnTypes(typeIds: number[]): Promise<void> {
+    let wanted = typeIds;
+    for (let level = 0; level < typeLevelsMax; level++) {
+      const asked = new Set(wanted.filter((id) => !isKnownType(id) && !this.serverTypes.has(id)));
+      if (asked.size === 0) return;
+      const rows = await this.rows(
+        `SELECT oid, format_type(oid, NULL), CASE WHEN typcategory = 'A' AND typdelim = ',' THEN typelem ELSE 0 END, typbasetype, typcategory = 'S' FROM pg_type WHERE oid IN (${[...asked].join(',')})`,
+        this.#types,
       );
+      wanted = [];
+      for (const [oid, name, element, base, isText] of rows) {
+        const id = Number(oid);
+        if (!asked.has(id)) continue;
+        const elementId = Number(element) || undefined;
+        const baseId = Number(base) || undefined;
+        this.serverTypes.set(id, { name: name ?? '', elementId, baseId, isText: isText === 't' });
+        for (const inner of [elementId, baseId]) if (inner !== undefined) wanted.push(inner);
+      }
     }
   }
 

@@ -39,7 +39,7 @@ export class OwnAnswer {
     if (this.#bytes <= this.#bytesMax) return;
     throw new HubError(
       'SQL_REJECTED',
-      'The database names more tables and columns than the hub reads. Let the user of the source see fewer of them.',
+      'The database names more types, tables and columns than the hub reads. Let the user of the source see fewer of them.',
       { retryable: false },
     );
   }

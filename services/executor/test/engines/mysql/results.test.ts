@@ -61,7 +61,7 @@ describe('the answer to a query of the hub', () => {
     const { rows, row } = readRow(1);
     expect(() => {
       for (;;) row(nullValue);
-    }).toThrow('names more tables and columns than the hub reads');
+    }).toThrow('names more types, tables and columns than the hub reads');
     // Each takes about 60 bytes of memory.
     expect(rows.length).toBeLessThan(60_000);
   });
@@ -71,7 +71,7 @@ describe('the answer to a query of the hub', () => {
     const nulls = new Array(250).fill(nullValue);
     expect(() => {
       for (;;) row(...nulls);
-    }).toThrow('names more tables and columns than the hub reads');
+    }).toThrow('names more types, tables and columns than the hub reads');
     // Each field takes eight bytes of memory.
     expect(rows.length * 250 * 8).toBeLessThan(1_048_576);
   });
