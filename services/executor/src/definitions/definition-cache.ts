@@ -23,7 +23,7 @@ export interface DefinitionsOptions {
   now: () => number;
   /** Definitions in the cache. */
   cachedMax: number;
-  /** Characters of all their texts and variables; compiled, they take several times as much memory. */
+  /** Characters of everything in them, of a source once; compiled, they take several times as much memory. */
   charactersMax?: number;
   /** How long a definition may be used after it was requested while the catalog cannot be reached. */
   staleMaxMs: number;
@@ -184,6 +184,8 @@ const callerLeft = (cause: unknown) => new HubError('CANCELLED', 'The caller sto
 
 interface Entry {
   readonly definition: QueryDefinition;
+  /** Without those of the source. */
+  readonly characters: number;
   /** The next use after this renews the lease. */
   renewAt: number;
   /** This and `staleEndsAt` count from when the request was sent. */
@@ -191,6 +193,12 @@ interface Entry {
   /** From then on the definition is not used, even if the catalog is down. */
   readonly staleEndsAt: number;
   renewing: boolean;
+}
+
+interface SharedSource {
+  readonly source: SourceDefinition;
+  readonly characters: number;
+  queries: number;
 }
 
 type TableOptions = Omit<DefinitionsOptions, 'catalog' | 'renewTimeoutMs'>;
@@ -205,6 +213,8 @@ export class DefinitionTable {
   readonly #options: TableOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #keys = new KeysById();
+  /** By id and version. Queries of one source share it. */
+  readonly #sources = new Map<string, SharedSource>();
   #characters = 0;
   /** Oldest first. Kept for longer than any request takes. */
   readonly #invalidations = new Map<string, { generation: number; at: number }>();
@@ -237,22 +247,48 @@ export class DefinitionTable {
     const old = entry?.definition;
     // A catalog that was restored from a backup answers with lower versions from then on.
     if (entry && sentAt < entry.leaseEndsAt && isOlder(definition, entry.definition)) return definition;
-    const current = old && isSame(definition, old) ? old : definition;
+    const current = old && isSame(definition, old) ? old : this.#withSharedSource(definition);
+    const characters =
+      current === entry?.definition ? entry.characters : charactersOf({ ...current, source: undefined });
     const leaseMs = Math.min(request.leaseMs, leaseMaxMs);
     this.#remove(current.queryId);
     // The response took longer than its lease: use it once, since it may have changed without notice.
     if (this.#options.now() >= sentAt + leaseMs) return current;
     this.#entries.set(current.queryId, {
       definition: current,
+      characters,
       renewAt: sentAt + leaseMs / 2,
       leaseEndsAt: sentAt + leaseMs,
       staleEndsAt: sentAt + this.#options.staleMaxMs,
       renewing: false,
     });
     this.#keys.add(current.queryId, idsOf(current));
-    this.#characters += charactersOf(current);
+    this.#characters += characters;
+    this.#holdSource(current);
     this.#evict();
     return current;
+  }
+
+  #withSharedSource(definition: QueryDefinition): QueryDefinition {
+    const shared = this.#sources.get(sourceKeyOf(definition));
+    return shared === undefined ? definition : { ...definition, source: shared.source };
+  }
+
+  #holdSource(definition: QueryDefinition): void {
+    const key = sourceKeyOf(definition);
+    const { source } = definition;
+    const shared = this.#sources.get(key) ?? { source, characters: charactersOf(source), queries: 0 };
+    if (shared.queries++ > 0) return;
+    this.#sources.set(key, shared);
+    this.#characters += shared.characters;
+  }
+
+  #releaseSource(definition: QueryDefinition): void {
+    const key = sourceKeyOf(definition);
+    const shared = this.#sources.get(key);
+    if (shared === undefined || --shared.queries > 0) return;
+    this.#sources.delete(key);
+    this.#characters -= shared.characters;
   }
 
   /** Removes the entries that were put least recently. The newest always stays. */
@@ -268,7 +304,8 @@ export class DefinitionTable {
     if (entry === undefined) return;
     this.#entries.delete(queryId);
     this.#keys.remove(queryId, idsOf(entry.definition));
-    this.#characters -= charactersOf(entry.definition);
+    this.#characters -= entry.characters;
+    this.#releaseSource(entry.definition);
   }
 
   drop(entry: Entry): void {
@@ -291,12 +328,14 @@ export class DefinitionTable {
   }
 }
 
-function charactersOf({ text, variables }: QueryDefinition): number {
-  let characters = text.length;
-  for (const { valueJson, enumJson, description } of variables)
-    characters += (valueJson?.length ?? 0) + (enumJson?.length ?? 0) + (description?.length ?? 0);
-  return characters;
+/** Of all texts in it. */
+function charactersOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce((characters: number, member) => characters + charactersOf(member), 0);
 }
+
+const sourceKeyOf = ({ source: { sourceId, version } }: QueryDefinition) => `${sourceId} ${version}`;
 
 /** A change of any of these can change the definition. */
 function idsOf({ queryId, hubId, source }: QueryDefinition): string[] {

@@ -8,7 +8,7 @@ const definition = (queryId: string, change: Partial<QueryDefinition> = {}) =>
     queryId,
     accountId: 'a',
     hubId: 'h',
-    text: 'x'.repeat(100),
+    text: 'x'.repeat(1_000),
     variables: [],
     version: 1,
     source: { sourceId: `s.${queryId}`, version: 1 },
@@ -32,19 +32,19 @@ function setup(charactersMax: number) {
 }
 
 it('caches as much text as there is room for, and evicts the least recently used', () => {
-  const { put, names } = setup(300);
+  const { put, names } = setup(3_400);
   put(definition('1'), definition('2'), definition('3'));
   expect(names()).toEqual(['1', '2', '3']);
   put(definition('1'), definition('4'));
   expect(names()).toEqual(['1', '3', '4']);
-  const variables = [{ key: 'v', valueJson: 'x'.repeat(50), enumJson: 'x'.repeat(50), description: 'x' }];
+  const variables = [{ key: 'v', valueJson: 'x'.repeat(900), enumJson: 'x'.repeat(900), description: 'x' }];
   put(definition('2', { variables: variables as never }));
   expect(names()).toEqual(['2']);
 });
 
 it('holds the newest whatever its length is, and counts nothing twice', () => {
-  const { table, put, names } = setup(300);
-  put(definition('1'), definition('2', { text: 'x'.repeat(1_000) }));
+  const { table, put, names } = setup(3_400);
+  put(definition('1'), definition('2', { text: 'x'.repeat(10_000) }));
   expect(names()).toEqual(['2']);
   for (let version = 1; version < 10; version++) put(definition('1', { version }));
   put(definition('3'), definition('4'));
@@ -55,6 +55,22 @@ it('holds the newest whatever its length is, and counts nothing twice', () => {
   expect(names()).toEqual(['1']);
   put(definition('2'), definition('4'));
   expect(names()).toEqual(['1', '2', '4']);
+});
+
+it('counts a source once, however many queries it has, and keeps one copy of it', () => {
+  const { table, put, names } = setup(3_400);
+  const source = (sourceId: string) =>
+    ({ sourceId, version: 1, tls: { ca: 'x'.repeat(900), cert: 'x'.repeat(900) } }) as never;
+  const short = (queryId: string, sourceId: string) =>
+    definition(queryId, { text: 'x', source: source(sourceId) });
+  put(short('1', 's'), short('2', 's'), short('3', 's'));
+  expect(names()).toEqual(['1', '2', '3']);
+  const [one, two] = ['1', '2'].map((queryId) => table.get(queryId, 'a')?.definition.source);
+  expect(one).toBe(two);
+  put(short('4', 't'));
+  expect(names()).toEqual(['4']);
+  put(short('4', 't'), definition('1'));
+  expect(names()).toEqual(['1', '4']);
 });
 
 it('drops what depends on a change, without looking at all other definitions', () => {
