@@ -44,11 +44,14 @@ export interface TransactionHost {
 
 /**
  * Fails at servers that are not PostgreSQL, or older than version 10. After a crash a server can give the id of a
- * transaction that was lost to another one. It also begins its statistics anew then, and not after other restarts.
+ * transaction that was lost to another one. It also begins its statistics anew then, and not after other restarts. The
+ * timeline is that of the log that is written, because that of the last checkpoint stays the old one after a promotion.
  */
-const serverText = `SELECT s.system_identifier, c.timeline_id,
+const serverText = `SELECT s.system_identifier,
+  CASE WHEN NOT pg_catalog.pg_is_in_recovery()
+    THEN pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8) END,
   pg_catalog.floor(pg_catalog.date_part('epoch', b.stats_reset) OPERATOR(pg_catalog.*) 1000)::pg_catalog.int8
-  FROM pg_catalog.pg_control_system() s, pg_catalog.pg_control_checkpoint() c, pg_catalog.pg_stat_bgwriter b`;
+  FROM pg_catalog.pg_control_system() s, pg_catalog.pg_stat_bgwriter b`;
 const dataRow = 'D'.charCodeAt(0);
 const endings = { committed: 'committed', aborted: 'aborted', 'in progress': 'running' } as const;
 
