@@ -176,6 +176,8 @@ const accepts: Record<TargetSessionAttrs, (state: ServerState) => boolean> = {
 
 /** Half of the time is for the first server, half of the rest for the second, so that a silent one leaves time for others. */
 const firstTimeoutMs = 2_000;
+/** Enough for a log-in. */
+const leastTimeoutMs = 500;
 
 /**
  * Tries the servers in their order, the one that took the last connection first. A refused log-in ends the search,
@@ -193,7 +195,7 @@ async function connectToOne(
   let fallback: PostgresConnection | undefined;
   let failure: unknown;
   for (const [i, { host, port }] of servers.entries()) {
-    const timeoutMs = firstTimeoutMs / 2 ** i;
+    const timeoutMs = Math.max(firstTimeoutMs / 2 ** i, leastTimeoutMs);
     const isLast = i === servers.length - 1;
     const signal = isLast ? deps.signal : AbortSignal.any([deps.signal, AbortSignal.timeout(timeoutMs)]);
     try {

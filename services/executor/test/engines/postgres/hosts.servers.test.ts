@@ -52,6 +52,18 @@ describe.skipIf(url === undefined)('a PostgreSQL source with several hosts (need
     expect(new Set(dialled)).toEqual(new Set([`${host}:${port}`]));
   });
 
+  it('finds the one behind many that cannot be reached', async () => {
+    const hosts = [
+      ...Array.from({ length: 20 }, (_, i) => ({ host: '127.0.0.1', port: 2 + i })),
+      { host, port },
+    ];
+    const connection = await connect({ ...closed, hosts });
+    expect((await ask(connection, 'SELECT 1 AS one')).data).toEqual([{ one: 1 }]);
+    await expect(connect({ ...closed, hosts: Array(50).fill(closed) })).rejects.toMatchObject({
+      code: 'SOURCE_UNREACHABLE',
+    });
+  });
+
   it('leaves a silent server in time for the others', async () => {
     const silent = createServer(() => {});
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
