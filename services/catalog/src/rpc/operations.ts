@@ -167,7 +167,11 @@ async function settle(catalog: Catalog, { request, doc, found }: Repeat): Promis
   if (found.commit !== undefined) return settleCommit(catalog, { request, doc, found }, isLeft);
   const entry = settling === Settling.SETTLING_AUDIT ? await findEntry(catalog, found, isLeft) : null;
   if (entry !== null) {
-    const note = `It was carried out (${entry.action} of ${entry.resourceId}). Its response was not stored.`;
+    const carriedOut = `It was carried out (${entry.action} of ${entry.resourceId}).`;
+    // The process that made the change may still be about to store its response.
+    if (!isLeft)
+      return { ...nothing, state: State.STATE_DONE, note: `${carriedOut} Its response is not stored yet.` };
+    const note = `${carriedOut} Its response was not stored.`;
     await catalog.store.operations.replace({ ...found, version: found.version + 1, open: 0, note });
     return { ...nothing, state: State.STATE_DONE, note };
   }

@@ -66,6 +66,19 @@ describe('a record of an operation', () => {
     expect(again.note).toBe(`It was carried out (hub.create of ${hub?.hubId}). Its response was not stored.`);
   });
 
+  it('keeps its response though a repeat came between the change and its end', async () => {
+    const { recordId, operation } = await begin();
+    const { hub } = await createHubCalls(catalog).createHub({ label: 'h' }, ctx(operation));
+    const between = await begin();
+    expect(between).toMatchObject({ state: State.STATE_DONE, kept: false });
+    expect(between.note).toBe(
+      `It was carried out (hub.create of ${hub?.hubId}). Its response is not stored yet.`,
+    );
+    const body = Buffer.from('{}');
+    await finish(recordId, { status: 200, kept: true, body });
+    expect(await begin()).toMatchObject({ state: State.STATE_DONE, kept: true, status: 200, body });
+  });
+
   it('is not carried out again for the key that replaced that of its first request', async () => {
     const { recordId } = await begin();
     await finish(recordId, { status: 200, kept: true, body: Buffer.from('[1]') });
