@@ -2,6 +2,7 @@
 
 import type { Collection } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
+import { joined } from '@datahub/service-kit/yield-to-loop';
 import type { OperationDoc } from './documents.ts';
 
 /** The size of a record without its response. */
@@ -20,8 +21,14 @@ const accountsMax = 1_000;
 const pageSize = 5_000;
 
 /** The sum of one process is exact except for records that expired; records of other processes count within a minute. */
+interface Sum {
+  bytes: number;
+  at: number;
+}
+
 export function createStoredBytes(operations: Collection<OperationDoc>, bytesMax: number): StoredBytes {
-  const accounts = new Map<string, { bytes: number; at: number }>();
+  const accounts = new Map<string, Sum>();
+  const reading = new Map<string, Promise<Sum>>();
 
   async function sumOf(accountId: string): Promise<number> {
     let bytes = 0;
@@ -37,14 +44,21 @@ export function createStoredBytes(operations: Collection<OperationDoc>, bytesMax
     return bytes;
   }
 
-  async function current(accountId: string): Promise<{ bytes: number; at: number }> {
-    const known = accounts.get(accountId);
-    if (known !== undefined && performance.now() - known.at < freshMs) return known;
+  async function read(accountId: string): Promise<Sum> {
     const sum = { bytes: await sumOf(accountId), at: performance.now() };
     accounts.delete(accountId);
     if (accounts.size >= accountsMax) accounts.delete(accounts.keys().next().value as string);
     accounts.set(accountId, sum);
     return sum;
+  }
+
+  /** Calls that come together wait for one reading, which takes a while for an account with many records. */
+  function current(accountId: string): Sum | Promise<Sum> {
+    const known = accounts.get(accountId);
+    if (known !== undefined && performance.now() - known.at < freshMs) return known;
+    const running = reading.get(accountId) ?? read(accountId).finally(() => reading.delete(accountId));
+    reading.set(accountId, running);
+    return joined(running);
   }
 
   return {

@@ -17,3 +17,12 @@ it('counts again after a minute, also if the clock was set back', async () => {
   vi.setSystemTime(3_600_000);
   await stored.requireRoom('a');
 });
+
+it('reads the records of an account once for all calls that come together', async () => {
+  const findSummaries = vi.fn(async () => []);
+  const stored = createStoredBytes({ findSummaries } as never, 10 * recordBytes);
+  const calls = Array.from({ length: 30 }, () => stored.requireRoom('a'));
+  const ended = await Promise.allSettled(calls);
+  expect(findSummaries).toHaveBeenCalledTimes(1);
+  expect(ended.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
+});
