@@ -18,13 +18,31 @@ export interface FieldFault {
 /** How a service writes a path in a sentence: `connectionSettings.tls.key`. */
 export const fieldName = (path: FieldPath): string => (path.length === 0 ? 'The request' : path.join('.'));
 
-/** The first fault in words, and how many more there are; `faults` is not empty. */
-export function describeFaults<F extends { detail: string }>(
+/** The most faults of one error, and the most characters of them: an error travels in the headers of a call. */
+export const faultsMax = 200;
+const faultCharactersMax = 12_000;
+
+/** The first faults, as many as an error lists. */
+export function listedFaults<F extends { path?: FieldPath; detail: string }>(
+  faults: readonly F[],
+): readonly F[] {
+  let left = faultCharactersMax;
+  const end = faults.slice(0, faultsMax).findIndex(({ path = [], detail }) => {
+    left -= path.join('').length + detail.length;
+    return left < 0;
+  });
+  return faults.length <= faultsMax && end === -1
+    ? faults
+    : faults.slice(0, end === -1 ? faultsMax : Math.max(end, 1));
+}
+
+/** The first fault in words, and how many more the error lists; `faults` is not empty. */
+export function describeFaults<F extends { path?: FieldPath; detail: string }>(
   faults: readonly F[],
   nameOf: (fault: F) => string,
 ): string {
   const [first] = faults;
-  const rest = faults.length - 1;
+  const rest = listedFaults(faults).length - 1;
   const more = rest > 0 ? `; "errors" lists ${rest} more ${rest === 1 ? 'fault' : 'faults'}` : '';
   return first === undefined ? '' : `${nameOf(first)} ${first.detail}${more}.`;
 }

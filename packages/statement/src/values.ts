@@ -3,7 +3,7 @@
 import { mayLoseDigits, rawJSON } from '@datahub/contract/exact-json';
 import { parseWith } from '@datahub/contract/json-text';
 import { listElementsMax } from '@datahub/contract/limits';
-import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
+import { describeFaults, type FieldFault, faultsMax, fieldName } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
 import { canonicalNumber, int64Of } from './exact-number.ts';
@@ -22,9 +22,6 @@ export class ExactNumber {
 }
 
 export type Value = string | number | boolean | null | ExactNumber | Value[] | { [key: string]: Value };
-
-/** The most faults reported for one call, as many as a query can have variables. */
-export const faultsMax = 200;
 
 /** True if every engine reads the double back as it was written. With more digits JavaScript does, and others do not. */
 function isExact(value: number, source: string): boolean {
@@ -177,7 +174,7 @@ export function contextInvalid(faults: FieldFault[]): HubError {
     'CONTEXT_INVALID',
     describeFaults(faults, ({ path }) => fieldName(path)),
     {
-      errors: faults.slice(0, faultsMax),
+      errors: faults,
       stage: 'prepare',
       retryable: false,
     },

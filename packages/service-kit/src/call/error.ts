@@ -3,7 +3,7 @@
  * only logged for the operator.
  */
 
-import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
+import { describeFaults, type FieldFault, fieldName, listedFaults } from '@datahub/contract/validation-error';
 
 /** All error codes. `docs/api.md` lists them with their HTTP statuses. */
 export const errorCodes = [
@@ -91,7 +91,7 @@ export interface SqlFault {
 export interface HubErrorOptions {
   /** Hidden from callers. */
   cause?: unknown;
-  /** All faults, for VALIDATION and CONTEXT_INVALID. */
+  /** The faults, for VALIDATION and CONTEXT_INVALID. The error lists as many as `listedFaults`. */
   errors?: readonly FieldFault[];
   stage?: Stage;
   /** True if the same request may succeed later. */
@@ -131,7 +131,7 @@ export class HubError extends Error {
     super(message, { cause: options.cause });
     this.name = 'HubError';
     this.code = code;
-    this.errors = options.errors;
+    this.errors = options.errors && listedFaults(options.errors);
     this.stage = options.stage;
     this.retryable = options.retryable;
     this.sql = options.sql;

@@ -13,8 +13,11 @@ import {
   sqlConditions,
   toHubError,
 } from '../call/error.ts';
+import { headerBytesMax } from './metadata.ts';
 
 const trailerName = 'datahub-error-bin';
+/** More than messages of the hub have. Outside of ASCII, a character takes up to nine bytes in a header. */
+const messageCharactersMax = 2_000;
 
 /** The gRPC status of each error code. */
 export const grpcStatusOf: Record<ErrorCode, status> = {
@@ -124,8 +127,15 @@ function definedMembers<T extends object>(value: T): Defined<T> {
 export function toStatus(err: unknown): StatusObject {
   const hubError = toHubError(err);
   const metadata = new Metadata();
-  metadata.set(trailerName, Buffer.from(ErrorDetail.encode(toErrorDetail(hubError)).finish()));
-  return { code: grpcStatusOf[hubError.code], details: hubError.message, metadata };
+  const detail = toErrorDetail(hubError);
+  const whole = ErrorDetail.encode(detail).finish();
+  const details = hubError.message.slice(0, messageCharactersMax);
+  const bytes =
+    whole.length <= headerBytesMax
+      ? whole
+      : ErrorDetail.encode({ ...detail, message: details, faults: [], sql: undefined }).finish();
+  metadata.set(trailerName, Buffer.from(bytes));
+  return { code: grpcStatusOf[hubError.code], details, metadata };
 }
 
 /** Parts of grpc-js's messages for calls that were not sent. */

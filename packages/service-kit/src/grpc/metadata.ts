@@ -7,13 +7,13 @@ import { type CallContext, toRequestId } from '../call/call.ts';
 import { HubError } from '../call/error.ts';
 
 const principalName = 'datahub-principal-bin';
-/** In place of the other name for a principal that exceeds `principalBytesMax`. */
+/** In place of the other name for a principal that exceeds `headerBytesMax`. */
 const deflatedName = 'datahub-principal-deflated-bin';
 /**
- * HTTP/2 ends the connection, with all calls on it, if the headers of one have more than 64 KiB. These bytes are sent in
- * base64.
+ * The most bytes of one header, which are sent in base64. HTTP/2 ends the connection, with all calls on it, if the headers
+ * of one have more than 64 KiB.
  */
-const principalBytesMax = 40 * 1_024;
+export const headerBytesMax = 40 * 1_024;
 /** A person may have grants for many thousand hubs. */
 const inflatedBytesMax = 1_048_576;
 const requestIdName = 'x-request-id';
@@ -33,12 +33,12 @@ export function toMetadata(ctx: CallContext, serviceToken: string | undefined): 
 
 function setPrincipal(metadata: Metadata, principal: Principal): void {
   const bytes = Buffer.from(Principal.encode(principal).finish());
-  if (bytes.length <= principalBytesMax) {
+  if (bytes.length <= headerBytesMax) {
     metadata.set(principalName, bytes);
     return;
   }
   const deflated = bytes.length <= inflatedBytesMax ? deflateRawSync(bytes) : bytes;
-  if (deflated.length > principalBytesMax)
+  if (deflated.length > headerBytesMax)
     throw new HubError(
       'TOO_LARGE',
       'The limits of this key, or the grants of this person, are too many to be sent to the services of the hub. Shorten them.',

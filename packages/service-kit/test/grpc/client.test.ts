@@ -6,7 +6,7 @@ import { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { Client } from '@grpc/grpc-js';
 import { afterEach, expect, it, vi } from 'vitest';
 import { type CallContext, createCallContext } from '../../src/call/call.ts';
-import { HubError } from '../../src/call/error.ts';
+import { fieldError, HubError } from '../../src/call/error.ts';
 import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '../../src/grpc/client.ts';
 import { type RunningGrpcServer, startGrpcServer } from '../../src/grpc/server.ts';
 
@@ -61,6 +61,34 @@ it('sends long limits of a key, and breaks no call of others with those that are
   }
   for (const text of [randomBytes(60_000).toString('base64'), 'x'.repeat(2_000_000)])
     await expect(list('one', text)).rejects.toMatchObject({ code: 'TOO_LARGE' });
+  waiting.resolve({ classifiers: [], total: 0 });
+  await other;
+});
+
+it('gets errors with many or long faults, which break no call of others', async () => {
+  const waiting = Promise.withResolvers<object>();
+  const errors = [
+    fieldError(Array.from({ length: 400 }, (_, i) => ({ path: ['context', i, 'key'], detail: 'is wrong' }))),
+    fieldError(Array.from({ length: 200 }, (_, i) => ({ path: ['context', i], detail: '字'.repeat(400) }))),
+    fieldError([{ path: ['字'.repeat(60_000)], detail: 'is unknown' }]),
+    new HubError('SQL_REJECTED', '字'.repeat(60_000)),
+  ];
+  const calls = await serve(async (_request, { requestId }) => {
+    if (requestId === 'other') return waiting.promise;
+    throw errors[Number(requestId)];
+  });
+  const list = (requestId: string) =>
+    calls.listClassifiers(
+      { offset: 0, limit: undefined },
+      createCallContext({ timeoutMs: 60_000, requestId }),
+    );
+  const other = list('other');
+  const answers: HubError[] = [];
+  for (const i of errors.keys()) await list(`${i}`).catch((err) => answers.push(err));
+  expect(answers.map(({ code }) => code)).toEqual(['VALIDATION', 'VALIDATION', 'VALIDATION', 'SQL_REJECTED']);
+  expect(answers.slice(0, 3).map(({ errors }) => errors?.length)).toEqual([200, 29, undefined]);
+  expect(answers[0]?.message).toBe('context.0.key is wrong; "errors" lists 199 more faults.');
+  expect(answers[1]?.message).toMatch(/lists 28 more faults\.$/);
   waiting.resolve({ classifiers: [], total: 0 });
   await other;
 });

@@ -1,7 +1,7 @@
+import { faultsMax } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { describe, expect, it } from 'vitest';
 import { compileCommand, verbOf } from '../../src/mongodb/command.ts';
-import { faultsMax } from '../../src/values.ts';
 import { bind, find } from '../command-fixture.ts';
 
 const rejected = (message: string) =>
@@ -151,7 +151,7 @@ describe('variables', () => {
     expect(() => bind(find(filter), { ...context, d: '2026-11-20' })).toThrow(
       expect.objectContaining({
         code: 'CONTEXT_INVALID',
-        message: `context.v0 must be an ObjectId: 24 hexadecimal digits; "errors" lists ${faultsMax} more faults.`,
+        message: `context.v0 must be an ObjectId: 24 hexadecimal digits; "errors" lists ${faultsMax - 1} more faults.`,
         stage: 'prepare',
         retryable: false,
         errors: names.slice(0, faultsMax).map((name) => ({
