@@ -18,7 +18,8 @@ import { findWarnings } from './warnings.ts';
 const tokensMax = 30_000;
 /** The most cached texts of one statement. Beyond it, the text is written again for each call. */
 const textsMax = 64;
-const textsCharactersMax = 1_048_576;
+/** Ten thousand statements may be compiled. A text without lists is kept in any case. */
+const textsCharactersMax = 8_192;
 
 interface Writer {
   write(source: Source, values: Value[]): string;
@@ -173,7 +174,8 @@ function createTextCache(write: (values: Value[]) => string): (key: string, valu
     const cached = texts.get(key);
     if (cached !== undefined) return cached;
     const written = write(values);
-    if (texts.size < textsMax && characters < textsCharactersMax) {
+    const isKept = texts.size < textsMax && characters + written.length <= textsCharactersMax;
+    if (isKept || key === '') {
       texts.set(key, written);
       characters += written.length;
     }
