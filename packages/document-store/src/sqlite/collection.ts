@@ -5,7 +5,7 @@ import { checkCount, checkFilter, checkPage, checkStep } from '../filter.ts';
 import type { Commits } from './commits.ts';
 import { type Prepare, toRange } from './condition.ts';
 import { type Counted, type Counts, createCounts } from './counts.ts';
-import { fromSqlite, unavailable } from './errors.ts';
+import { type StoreErrors, unavailable } from './errors.ts';
 import type { ReadTurns } from './read-turns.ts';
 import { createReads } from './reads.ts';
 import { createWrites, type Removed, type Writes } from './writes.ts';
@@ -17,6 +17,7 @@ interface Context {
   /** Called inside a commit. What it is given runs once the commit is made, and is dropped with what is rolled back. */
   afterCommit: (work: () => void) => void;
   isOpen: () => boolean;
+  errors: StoreErrors;
   /** Validates a document and returns the function that inserts it inside a commit. */
   toInsert: (companion: CompanionWrite) => () => void;
   /** The collections with `urgentDeletes`. */
@@ -50,7 +51,7 @@ function createReading<T extends Doc>(context: Context, shape: Shape, counts: Co
     try {
       return await work();
     } catch (err) {
-      throw fromSqlite(err);
+      throw context.errors.from(err);
     }
   }
   return {

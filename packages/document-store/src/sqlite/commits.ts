@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { outcomeUnknown } from '@datahub/service-kit/call/error';
-import { fromSqlite, isConstraint, unavailable } from './errors.ts';
+import { isConstraint, type StoreErrors, unavailable } from './errors.ts';
 import type { Reserve } from './reserve.ts';
 import type { Log } from './wal.ts';
 
@@ -32,6 +32,7 @@ interface Waiting {
 export interface CommitsOptions {
   log: Log;
   reserve: Reserve;
+  errors: StoreErrors;
   /** What the work of a commit adds here is done once the commit is made. What is rolled back is taken from it. */
   afterCommit: (() => void)[];
 }
@@ -45,7 +46,8 @@ interface State {
  * Returns a function that commits the first of a batch, and returns the functions that settle their callers once the log is
  * synced.
  */
-function createCommitAll(db: DatabaseSync, state: State, { log, reserve, afterCommit }: CommitsOptions) {
+function createCommitAll(db: DatabaseSync, state: State, options: CommitsOptions) {
+  const { log, reserve, errors } = options;
   const begin = db.prepare('BEGIN IMMEDIATE');
   const commit = db.prepare('COMMIT');
   const rollback = db.prepare('ROLLBACK');
@@ -57,15 +59,15 @@ function createCommitAll(db: DatabaseSync, state: State, { log, reserve, afterCo
       const stopAt = performance.now() + turnMs;
       const answers: (() => void)[] = [];
       for (const one of batch) {
-        answers.push(runOne(one, afterCommit));
+        answers.push(runOne(one, options));
         if (performance.now() >= stopAt) break;
       }
       commit.run();
-      for (const work of afterCommit.splice(0)) work();
+      for (const work of options.afterCommit.splice(0)) work();
       return answers;
     } catch (err) {
-      state.failure = fromSqlite(err);
-      afterCommit.length = 0;
+      state.failure = errors.from(err);
+      options.afterCommit.length = 0;
       if (db.isTransaction) rollback.run();
       // On a full disk often only the log fails, while the file has free pages.
       log.emptyNow();
@@ -99,7 +101,7 @@ function createCommitAll(db: DatabaseSync, state: State, { log, reserve, afterCo
       return answers;
     } catch (err) {
       // On a disk where even the rollback or the reserve fails, nothing was committed.
-      state.failure = fromSqlite(err);
+      state.failure = errors.from(err);
       return refusals(batch, state.failure);
     }
   };
@@ -176,13 +178,13 @@ const refusals = (batch: Waiting[], err: unknown) =>
  * A constraint violation undoes its statement and fails only its writer. Any other error comes from the disk or the file
  * and fails the whole commit, because it is uncertain what SQLite has written.
  */
-function runOne({ run, reject }: Waiting, afterCommit: (() => void)[]): () => void {
+function runOne({ run, reject }: Waiting, { afterCommit, errors }: CommitsOptions): () => void {
   const before = afterCommit.length;
   try {
     return run();
   } catch (err) {
     if (!isConstraint(err)) throw err;
     afterCommit.length = before;
-    return () => reject(fromSqlite(err));
+    return () => reject(errors.from(err));
   }
 }

@@ -41,8 +41,23 @@ export function fromSqlite(err: unknown): unknown {
   }
   if (code === full) return unavailable('The store is full. The operator must free space.', err);
   if (environmental.has(code)) return unavailable('The store cannot be read or written now.', err);
-  if (damaged.has(code)) return unavailable('The store is damaged. The operator must restore a backup.', err);
+  if (damaged.has(code))
+    return new HubError('UNAVAILABLE', 'The store is damaged. The operator must restore a backup.', {
+      cause: err,
+      retryable: false,
+    });
   return err;
+}
+
+/** The errors of an open store. It remembers that the file is damaged, which only a restart with a backup can change. */
+export class StoreErrors {
+  damage: unknown;
+
+  from(err: unknown): unknown {
+    const error = fromSqlite(err);
+    if (damaged.has(primaryCode(err) ?? 0)) this.damage = error;
+    return error;
+  }
 }
 
 function fromNode(err: unknown): unknown {

@@ -9,7 +9,7 @@ import { copySqliteFile } from './backup.ts';
 import { createSqliteCollection } from './collection.ts';
 import { createCommits } from './commits.ts';
 import { createPrepare } from './condition.ts';
-import { fromSqlite, isLocked, unavailable } from './errors.ts';
+import { fromSqlite, isLocked, StoreErrors, unavailable } from './errors.ts';
 import { createReadTurns } from './read-turns.ts';
 import { noReserve, openReserve, type Reserve } from './reserve.ts';
 import { pragma, prepareSchema } from './schema.ts';
@@ -97,7 +97,8 @@ function createStore(
 ): DocumentStore {
   const collections = new Map<string, ReturnType<typeof createSqliteCollection>>();
   const afterCommit: (() => void)[] = [];
-  const commits = createCommits(db, { log, reserve, afterCommit });
+  const errors = new StoreErrors();
+  const commits = createCommits(db, { log, reserve, errors, afterCommit });
   const prepare = createPrepare(db);
   const find = (name: string) => {
     const found = collections.get(name);
@@ -111,6 +112,7 @@ function createStore(
     afterCommit: (work: () => void) => void afterCommit.push(work),
     urgent,
     isOpen: () => db.isOpen,
+    errors,
     toInsert: ({ collection, doc }: CompanionWrite) => find(collection).toInsert(doc),
   };
   for (const shape of shapes) collections.set(shape.name, createSqliteCollection(context, shape));
@@ -123,6 +125,7 @@ function createStore(
     },
     async health() {
       if (!db.isOpen) throw unavailable('The store is closed.');
+      if (errors.damage !== undefined) throw errors.damage;
       // After a failed commit only another commit can show that the disk works again.
       if (commits.failure() !== undefined) {
         await commits.run(() =>
