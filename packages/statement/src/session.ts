@@ -61,16 +61,18 @@ export function compileSession(
   return {
     variables,
     constants: [...path, ...fixed, ...(someRole === undefined ? [] : [['role', someRole] as const])],
-    bind: (values) => {
-      const claims = readsClaims ? claimsOfUser(values.claimsJson) : {};
-      const resolved = variables.length === 0 ? [] : resolveValues(declarations, values);
+    bind: ({ pinnedJson, contextJson, scalarsAsLists, claimsJson }) => {
+      const claims = readsClaims ? claimsOfUser(claimsJson) : {};
+      // The statement looks for names that are no variables, because it knows all of the query.
+      const given = { pinnedJson, contextJson, scalarsAsLists };
+      const resolved = variables.length === 0 ? [] : resolveValues(declarations, given);
       const bound: Setting[] = [...path];
       for (const [name, setting] of settings) {
         const { value, claim, variable } = setting;
         if (value !== undefined) bound.push([name, value]);
         else if (claim !== undefined) bound.push([name, textOfClaim(claims, claim)]);
         else if (variable !== undefined) bound.push([name, toText(resolved[variables.indexOf(variable)])]);
-        else bound.push([name, values.claimsJson as string]);
+        else bound.push([name, claimsJson as string]);
       }
       if (typeof role === 'string') bound.push(['role', role]);
       else if (role !== undefined) bound.push(['role', roleOf(role, claims)]);

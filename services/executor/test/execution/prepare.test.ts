@@ -44,6 +44,18 @@ test('positions are mapped from the text of the run, also after another text was
   }
 });
 
+test('names are unknown if neither the text nor the session has them', () => {
+  const sessionJson = JSON.stringify({ settings: { 'app.tenant': { variable: 'tenant' } } });
+  const prepared = compileQuery({ ...define('select * from t where id = :id', 'postgres'), sessionJson });
+  const unknown: string[] = [];
+  const bind = (context: object, strict: boolean) =>
+    prepared.bind({ ...given(context), strict, onUnknown: (names) => unknown.push(...names) });
+  expect(bind({ id: 1, tenant: 'a' }, true)).toMatchObject({ params: [1], session: [['app.tenant', 'a']] });
+  bind({ id: 1, tenant: 'a', other: 2 }, false);
+  expect(unknown).toEqual(['other']);
+  expect(() => bind({ id: 1, tenant: 'a', other: 2 }, true)).toThrow('context.other is not a variable');
+});
+
 test('a stored validation with a variable that the query lacks is not used', () => {
   const validationOf = (validate: string) => {
     const cache = { maxAgeS: 1, staleS: 0, ageMsMax: 1_000, validate };
