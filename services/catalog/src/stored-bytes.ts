@@ -20,12 +20,12 @@ const freshMs = 60_000;
 const accountsMax = 1_000;
 const pageSize = 5_000;
 
-/** The sum of one process is exact except for records that expired; records of other processes count within a minute. */
 interface Sum {
   bytes: number;
   at: number;
 }
 
+/** The sum of one process is exact except for records that expired; records of other processes count within a minute. */
 export function createStoredBytes(operations: Collection<OperationDoc>, bytesMax: number): StoredBytes {
   const accounts = new Map<string, Sum>();
   const reading = new Map<string, Promise<Sum>>();
