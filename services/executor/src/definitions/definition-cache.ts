@@ -328,11 +328,22 @@ export class DefinitionTable {
   }
 }
 
+/** What a place of a variable in a text, which takes three characters, counts beside them: compiled, it is an object. */
+const charactersOfPlace = 64;
+
 /** Of all texts in it. */
 function charactersOf(value: unknown): number {
-  if (typeof value === 'string') return value.length;
+  if (typeof value === 'string') return value.length + charactersOfPlace * placesIn(value);
   if (typeof value !== 'object' || value === null) return 0;
   return Object.values(value).reduce((characters: number, member) => characters + charactersOf(member), 0);
+}
+
+/** At least as many as there are: each `:name` and `{{name}}`, wherever it stands. */
+function placesIn(text: string): number {
+  let places = 0;
+  for (let at = text.indexOf(':'); at !== -1; at = text.indexOf(':', at + 1)) places++;
+  for (let at = text.indexOf('{{'); at !== -1; at = text.indexOf('{{', at + 2)) places++;
+  return places;
 }
 
 const sourceKeyOf = ({ source: { sourceId, version } }: QueryDefinition) => `${sourceId} ${version}`;

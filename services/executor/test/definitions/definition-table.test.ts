@@ -57,6 +57,15 @@ it('holds the newest whatever its length is, and counts nothing twice', () => {
   expect(names()).toEqual(['1', '2', '4']);
 });
 
+it('counts the places of variables, which take more memory than text', () => {
+  const { put, names } = setup(20_000);
+  const places = { text: `select ${':v,'.repeat(100)} {{w}}` };
+  put(definition('1'), definition('2', places), definition('3', places), definition('4'));
+  expect(names()).toEqual(['1', '2', '3', '4']);
+  put(definition('1', { ...places, version: 2 }));
+  expect(names()).toEqual(['1', '3', '4']);
+});
+
 it('counts a source once, however many queries it has, and keeps one copy of it', () => {
   const { table, put, names } = setup(3_400);
   const source = (sourceId: string) =>
