@@ -58,8 +58,8 @@ export class RowReader implements ExecutionReply {
       this.#pendingBytes += bytesOf(record);
     }
     if (!this.#isUsing) this.#used = this.#useAll(1);
-    // A record that is kept waits for the next one.
-    this.#isBehind = this.#isUsing && this.#pendingBytes >= pendingBytesMax;
+    // A record that is kept waits for the next one. Chunks that were on their way keep the executor waiting until it drains.
+    if (this.#isUsing && this.#pendingBytes >= pendingBytesMax) this.#isBehind = true;
     return !this.#isBehind;
   }
 

@@ -72,3 +72,25 @@ it('has few long rows in memory while each one takes time', async () => {
   expect(used).toBe(100);
   expect(most).toBeLessThan(8);
 });
+
+it('asks for more also if chunks arrive that were on their way when it fell behind', async () => {
+  const line = Buffer.from(`${JSON.stringify({ a: 'x'.repeat(60_000) })}\n`);
+  const uses: (() => void)[] = [];
+  let waits = true;
+  const use = () => (waits ? new Promise<void>((resolve) => uses.push(resolve)) : Promise.resolve());
+  const reader = new RowReader({ use, stop: new CallStop() });
+  let asked = 0;
+  reader.onDrain(() => asked++);
+  while (reader.chunk(line));
+  // What is in memory is between the bound and half of it after these.
+  for (let i = 0; i < 4; i++) {
+    await expect.poll(() => uses.length).toBe(1);
+    uses.shift()?.();
+  }
+  await expect.poll(() => uses.length).toBe(1);
+  expect([reader.chunk(line), asked]).toEqual([false, 0]);
+  waits = false;
+  uses.shift()?.();
+  await expect.poll(() => asked).toBe(1);
+  await reader.finish();
+});
