@@ -275,3 +275,28 @@ function isInteger(value: Value): boolean {
   const number = value instanceof ExactNumber ? int64Of(value.text) : value;
   return Number.isInteger(number) && Math.abs(number as number) <= 2_147_483_648 && number !== 2_147_483_648;
 }
+
+/** Counts the characters of values in all places where a statement uses them. */
+export class UsedCharacters {
+  #left: number;
+  readonly #max: number;
+
+  constructor(max = usedCharactersMax) {
+    this.#left = max;
+    this.#max = max;
+  }
+
+  /** Throws TOO_LARGE beyond the most. */
+  add(characters: number): void {
+    this.#left -= characters;
+    if (this.#left >= 0) return;
+    throw new HubError(
+      'TOO_LARGE',
+      `The values have more than ${this.#max} characters in all the places where the statement uses them. Use a large value in fewer places, in SQL for example by a WITH clause.`,
+      { stage: 'prepare', retryable: false },
+    );
+  }
+}
+
+/** As many as MySQL takes in one command. */
+const usedCharactersMax = 16_777_216;

@@ -9,11 +9,14 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { lineAndColumn } from '../sql/lexer.ts';
 import { noFacts } from '../sql/nullability.ts';
 import type { CompiledStatement, StatementKind } from '../types.ts';
-import { contextInvalid, declare, parseValue, resolveValues, type Value } from '../values.ts';
+import { contextInvalid, declare, parseValue, resolveValues, UsedCharacters, type Value } from '../values.ts';
 import { CommandWalker, isObject, type Walk } from './command-walker.ts';
 import { type ValueFault, valueText } from './extended-json.ts';
 import { below, reject, TemplateWriter } from './template.ts';
 import { commandVerbs } from './verbs.ts';
+
+/** Of values in the places after the first one. The driver reads the whole command in one turn. */
+const repeatedCharactersMax = 2_097_152;
 
 /** Returns the hub's command for a text, for callers who leave it out. */
 export function verbOf(text: string): string | undefined {
@@ -47,10 +50,17 @@ export function compileCommand(
 
   const write = (values: Value[]) => {
     const faults: FieldFault[] = [];
+    const used = new UsedCharacters(repeatedCharactersMax);
+    const known = new Map<string, string>();
     const texts = placeholders.map(({ variable, form }) => {
       const i = numbers.get(variable) as number;
-      const written = valueText(values[i] ?? null, form, declarations[i]?.type);
-      if (typeof written === 'string') return written;
+      const repeated = known.get(`${i} ${form}`);
+      if (repeated !== undefined) used.add(repeated.length);
+      const written = repeated ?? valueText(values[i] ?? null, form, declarations[i]?.type);
+      if (typeof written === 'string') {
+        known.set(`${i} ${form}`, written);
+        return written;
+      }
       faults.push({ path: ['context', variable], detail: (written as ValueFault).detail });
       return '';
     });

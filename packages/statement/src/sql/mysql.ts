@@ -13,6 +13,7 @@ import {
   type Declaration,
   ExactNumber,
   toScalar,
+  UsedCharacters,
   type Value,
 } from '../values.ts';
 import { type Placeholder, placeholdersMax, type Source } from './source.ts';
@@ -93,18 +94,39 @@ export function mysqlParams(source: Source, values: Value[]): BoundValue[] {
   if (values.some(Array.isArray)) refuseComparedLists(source, values);
   const { placeholders, declarations } = source;
   const params: BoundValue[] = [];
+  const used = new UsedCharacters();
+  /** Of each variable, as one value and as a list: it is written once for all its places. */
+  const written = { one: new Map<number, Written>(), list: new Map<number, Written>() };
   for (const { variable, list } of placeholders) {
     const value = values[variable] ?? null;
-    const declaration = declarations[variable] as Declaration;
-    if (list === undefined || !Array.isArray(value)) params.push(toTyped(value, declaration));
-    else {
-      const elements = value.map((element) => toTyped(element, declaration));
-      params.push(...elements);
-      const last = elements.at(-1) ?? null;
-      for (let i = value.length; i < paddedLength(value.length); i++) params.push(last);
+    const isList = list !== undefined && Array.isArray(value);
+    const known = written[isList ? 'list' : 'one'];
+    let bound = known.get(variable);
+    if (bound === undefined) {
+      bound = toParams(isList ? value : [value], declarations[variable] as Declaration);
+      known.set(variable, bound);
     }
+    used.add(bound.characters);
+    params.push(...bound.params);
   }
   return params;
+}
+
+interface Written {
+  params: BoundValue[];
+  characters: number;
+}
+
+/** A list is padded with its last element. */
+function toParams(elements: Value[], declaration: Declaration): Written {
+  const params = elements.map((element) => toTyped(element, declaration));
+  const last = params.at(-1) ?? null;
+  for (let i = elements.length; i < paddedLength(elements.length); i++) params.push(last);
+  const characters = params.reduce(
+    (sum: number, param) => sum + (typeof param === 'string' ? param.length : 0),
+    0,
+  );
+  return { params, characters };
 }
 
 /** The next power of two, so that lists of any lengths need few prepared statements. */

@@ -1,7 +1,6 @@
 /** Writes text and parameters for PostgreSQL: one numbered placeholder per name, cast to the declared type. */
 
-import { HubError } from '@datahub/service-kit/call/error';
-import { type BoundValue, type Declaration, toScalar, type Value } from '../values.ts';
+import { type BoundValue, type Declaration, toScalar, UsedCharacters, type Value } from '../values.ts';
 import type { Source } from './source.ts';
 import { quoteElement, type UntypedValue, untypedValue } from './untyped.ts';
 
@@ -53,25 +52,18 @@ const isListValue = ({ type, isList }: Declaration, value: Value | undefined): b
 
 /** Values without a type are bound as JSON until their type is known. */
 export function postgresParams({ declarations, uses }: Source, values: Value[]): BoundValue[] {
-  let charactersLeft = usedCharactersMax;
+  // The server gets a value once, but may read it in each place.
+  const used = new UsedCharacters();
   return values.map((value, i) => {
     const { type } = declarations[i] as Declaration;
     const bound =
       Array.isArray(value) && type !== undefined && type !== 'json'
         ? toArrayLiteral(value, type)
         : toScalar(value, type);
-    if (typeof bound === 'string') charactersLeft -= bound.length * (uses[i] ?? 1);
-    if (charactersLeft < 0) throw new HubError('TOO_LARGE', usedTooOften, { retryable: false });
+    if (typeof bound === 'string') used.add(bound.length * (uses[i] ?? 1));
     return bound;
   });
 }
-
-/**
- * The most characters of all values in all their places, as many as MySQL takes in one command. The server gets a value
- * once, but may read it in each place.
- */
-const usedCharactersMax = 16_777_216;
-const usedTooOften = `The values have more than ${usedCharactersMax} characters in all the places where the statement uses them. Use a large value in fewer places, for example by a WITH clause.`;
 
 /** Undefined if there are none. */
 export function postgresUntyped({ declarations }: Source, values: Value[]): UntypedValue[] | undefined {

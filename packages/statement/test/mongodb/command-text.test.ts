@@ -162,3 +162,12 @@ describe('variables', () => {
     );
   });
 });
+
+it('bounds the characters of a value in all places after the first one', () => {
+  const command = find({ a: { $in: Array(1_000).fill(':v') } });
+  expect(() => bind(command, { v: 'x'.repeat(2_000) })).not.toThrow();
+  expect(() => bind(command, { v: 'x'.repeat(3_000) })).toThrow(
+    expect.objectContaining({ code: 'TOO_LARGE' }),
+  );
+  expect(() => bind(find({ a: ':v' }), { v: 'x'.repeat(3_000_000) })).not.toThrow();
+});

@@ -359,3 +359,20 @@ it('bounds the characters of a value in all places of it', () => {
   );
   expect(() => bind('SELECT :v', { v: 'a'.repeat(8_000_000) })).not.toThrow();
 });
+
+it.each(['mysql', 'mariadb'] as const)(
+  'writes a value for %s once, and bounds it in all places',
+  (dialect) => {
+    const variables = [{ key: 'v', type: 'json' }];
+    const bindTo = (uses: string, v: unknown) => {
+      const compiled = compileStatement(`SELECT ${uses}`, { dialect, command: 'SELECT', variables });
+      return compiled.bind({ pinnedJson: '', contextJson: JSON.stringify({ v }) });
+    };
+    const uses = Array(14_000).fill(':v').join();
+    expect(bindTo(uses, { a: 'x'.repeat(1_000) }).params).toHaveLength(14_000);
+    const tooMany = expect.objectContaining({ code: 'TOO_LARGE' });
+    expect(() => bindTo(uses, { a: 'x'.repeat(100_000) })).toThrow(tooMany);
+    const lists = Array(100).fill('1 IN (:v)').join(' OR ');
+    expect(() => bindTo(lists, Array(400).fill('x'.repeat(1_000)))).toThrow(tooMany);
+  },
+);
