@@ -65,10 +65,17 @@ describe.each(engines.filter((engine) => engine !== 'mongodb'))('GET …/data on
     });
     const headers = { accept: 'application/x-ndjson', 'accept-encoding': 'br' };
     const path = `/v1/queries/${many}/data`;
-    const plain = (await api.get(path, { headers })).text;
-    for (const attempt of [1, 2]) {
-      const { text } = await api.get(`${path}?options.ending=1`, { headers });
-      expect([attempt, text]).toEqual([attempt, `${plain}\x1e{}\n`]);
+    const { text: plain, headers: plainHeaders } = await api.get(path, { headers });
+    const condition = { 'if-none-match': plainHeaders.get('etag') as string };
+    for (const more of [{}, {}, condition]) {
+      const {
+        status,
+        text,
+        headers: got,
+      } = await api.get(`${path}?options.ending=1`, {
+        headers: { ...headers, ...more },
+      });
+      expect([status, text, got.get('etag')]).toEqual([200, `${plain}\x1e{}\n`, null]);
     }
   });
 

@@ -147,7 +147,7 @@ function createDataHandler({ upstreams: { executor }, settings }: ResourceDeps):
       format: format.format,
       form: { values, checkOnly },
       // A line cannot be added to an answer that the cache holds compressed.
-      cache: readCacheRequest(request, ending ? undefined : settings.compression.codingOf(request)),
+      cache: readCacheRequest(request, ending ? undefined : settings.compression.codingOf(request), ending),
       fromConsole: isFromConsole(request) || undefined,
     };
     addVary(reply, 'accept');

@@ -11,14 +11,15 @@ import {
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { addVary, type Compression } from './compression.ts';
 
-/** Undefined if the request has no header for the cache. */
+/** Undefined if the request has no header for the cache. An answer with an ending has no ETag. */
 export function readCacheRequest(
   { headers, method }: FastifyRequest,
   coding: string | undefined,
+  ending?: object,
 ): CacheRequest | undefined {
   const control = headers['cache-control'];
   // On a POST, If-None-Match would be a precondition of a change.
-  const condition = method === 'POST' ? undefined : headers['if-none-match'];
+  const condition = method === 'POST' || ending !== undefined ? undefined : headers['if-none-match'];
   if (control === undefined && condition === undefined) return undefined;
   // `fetch` adds `no-cache` to every request with a condition, so it has no effect there.
   const ignoresCache = condition === undefined ? /no-(?:cache|store)/i : /no-store/i;

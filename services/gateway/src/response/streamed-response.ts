@@ -150,7 +150,7 @@ export class StreamedResponse implements ExecutionReply {
     }
     if (this.#streaming) return this.#end(cut);
     this.#reply.header('content-type', this.#options.format.contentType);
-    if (this.#cache !== undefined) setCacheHeaders(this.#request, this.#reply, this.#cache);
+    this.#setCacheHeaders();
     if (this.#timings !== undefined) {
       const totalMs = this.#noteOverhead(this.#timings);
       this.#reply.header(
@@ -166,11 +166,20 @@ export class StreamedResponse implements ExecutionReply {
   headers(): FastifyReply {
     const info = this.#cache;
     if (info?.notModified === true) return this.#notModified(info);
-    const { compression } = this.#options.settings;
-    if (info !== undefined) setHeadHeaders(this.#request, this.#reply, { info, compression });
+    const { ending, settings } = this.#options;
+    const { compression } = settings;
+    if (ending !== undefined) this.#setCacheHeaders();
+    else if (info !== undefined) setHeadHeaders(this.#request, this.#reply, { info, compression });
     sendHeaders(this.#reply, this.#options.format.contentType);
     this.#response.end();
     return this.#reply;
+  }
+
+  #setCacheHeaders(): void {
+    if (this.#cache === undefined) return;
+    setCacheHeaders(this.#request, this.#reply, this.#cache);
+    // That of the cache names the answer without its ending.
+    if (this.#options.ending !== undefined) this.#reply.removeHeader('etag');
   }
 
   #writeEnding(): void {
@@ -226,7 +235,7 @@ export class StreamedResponse implements ExecutionReply {
       this.#noteOverhead(this.#timings);
       this.#reply.header('server-timing', this.#timings);
     }
-    if (this.#cache !== undefined) setCacheHeaders(this.#request, this.#reply, this.#cache);
+    this.#setCacheHeaders();
     if (this.#trailer) this.#reply.header('trailer', `${truncatedTrailer}, ${moreResultsHeader}`);
     const compressor = this.#options.settings.compression.open(this.#request, this.#reply, bytes);
     sendHeaders(this.#reply, this.#options.format.contentType);
