@@ -202,8 +202,10 @@ export const entryIdOf = ({ namespace }: Pick<Catalog, 'namespace'>, operation: 
 
 /** The bounds of the ids of a day, because ids sort by time. */
 function idsOfDay({ namespace }: Catalog, day: string): { afterId: string; beforeId: string } {
-  const startMs = Date.parse(day);
-  const idAt = (atMs: number) => createFixedId({ namespace, kind: 'evt', atMs }, Buffer.alloc(10));
+  const startMs = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(day) : Number.NaN;
+  if (Number.isNaN(startMs)) throw new HubError('VALIDATION', 'The day must be a date such as 2026-01-31.');
+  const idAt = (atMs: number) =>
+    createFixedId({ namespace, kind: 'evt', atMs: Math.max(atMs, 0) }, Buffer.alloc(10));
   return { afterId: idAt(startMs), beforeId: idAt(startMs + dayMs) };
 }
 

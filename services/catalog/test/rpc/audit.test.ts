@@ -118,7 +118,10 @@ describe('counts of use', () => {
     const [morning, evening] = ['2026-11-28T00', '2026-11-28T23'];
     expect(await list({ day: '2026-11-28' })).toEqual([[evening, evening, morning], 4]);
     expect(await list({ day: '2026-11-28', resourceId: 'q1' })).toEqual([[evening, morning], 2]);
-    expect(await list({ day: '2026-11-26' })).toEqual([[], 0]);
+    for (const day of ['2026-11-26', '1969-12-31', '0000-01-01'])
+      expect(await list({ day })).toEqual([[], 0]);
+    for (const day of ['', 'today', '2026-13-01', '-000001-01-01', '+275760-09-13'])
+      await expect(list({ day })).rejects.toMatchObject({ code: 'VALIDATION' });
   });
 
   it('that a slow store has no time for are reported, and the others are kept', async () => {
