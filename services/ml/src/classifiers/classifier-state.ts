@@ -75,9 +75,12 @@ export interface Predicted<T> {
   classes: number;
 }
 
-const format = 5;
+const format = 6;
+/** Of snapshots whose table of rows has no seed. */
+const formatWithoutSeed = 5;
 /** Of snapshots whose rows have no places. */
 const formatWithoutPlaces = 4;
+const formats = new Set([format, formatWithoutSeed, formatWithoutPlaces]);
 const bytesPerClass = 512;
 /** The number of jobs whose counts are stored. */
 const jobsMax = 1_000;
@@ -151,7 +154,7 @@ export class ClassifierState {
         // Learning the log again finds the places.
         if (snapshot.known.size > 0) snapshot.stale = true;
         snapshot.known = withoutPlaces(snapshot.known);
-      } else if (snapshot.format !== format && snapshot.format !== formatWithoutPlaces) return undefined;
+      } else if (!formats.has(snapshot.format)) return undefined;
       return new ClassifierState(await learners.restore(snapshot.learner, pause), snapshot);
     } catch {
       return undefined;

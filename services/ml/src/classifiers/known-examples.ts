@@ -30,6 +30,8 @@ export interface KnownExamplesState {
    */
   slots: Uint32Array;
   size: number;
+  /** Of the table; absent in snapshots of versions without it. */
+  seed?: number;
   classIds: string[];
 }
 
@@ -76,11 +78,11 @@ export class KnownExamples {
   }
 
   get bytes(): number {
-    return this.#table.slots.byteLength;
+    return this.#table.state.slots.byteLength;
   }
 
   get state(): KnownExamplesState {
-    return { slots: this.#table.slots, size: this.size, classIds: this.#classIds };
+    return { ...this.#table.state, classIds: this.#classIds };
   }
 
   /** Returns what is known of the latest form of the example; undefined for an unknown example. */
