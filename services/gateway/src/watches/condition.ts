@@ -25,7 +25,10 @@ const holds: Record<string, (order: number) => boolean> = {
   '!=': (order) => order !== 0,
 };
 
-/** False if the value is NULL, or NaN beside a number. Throws VALIDATION if a number would be compared with a text. */
+/**
+ * False if the value is NULL, or NaN beside a number. Throws VALIDATION if a number would be compared with a text, or a
+ * date or a time ordered with a text that is none.
+ */
 export function isMet({ column, is, valueJson }: Condition, cellJson: string | undefined): boolean {
   const cell = toText(cellJson);
   if (cell === undefined) return false;
@@ -38,8 +41,18 @@ export function isMet({ column, is, valueJson }: Condition, cellJson: string | u
       'VALIDATION',
       `A value of the column ${column} cannot be compared with ${valueJson}, because one of them is no number.`,
     );
+  if (order === undefined && isOrder(is) && isOfTime(cell) && !beginningOfDate.test(value))
+    throw new HubError(
+      'VALIDATION',
+      `A date or a time of the column ${column} cannot be compared with ${valueJson}. Write it as 2026-01-31, 2026-01-31T06:30:00Z or 06:30:00.`,
+    );
   return holds[is]?.(order ?? orderOf(cell, value)) === true;
 }
+
+const isOrder = (is: string) => is.startsWith('>') || is.startsWith('<');
+const isOfTime = (text: string) => instantOf(text) !== undefined || secondsOf(text) !== undefined;
+/** A year, perhaps with a month, or a date that does not exist: their characters have the order of time. */
+const beginningOfDate = /^\d{4,}(-\d{2}){0,2}$/;
 
 const orderOf = <T>(one: T, other: T): number => (one < other ? -1 : one > other ? 1 : 0);
 
