@@ -38,23 +38,28 @@ function isSum(expression: Token[]): boolean {
   return takesSum(reader) && reader.isOver;
 }
 
+/** Far more than people write. */
+const depthMax = 50;
+
 /** Goes past sums that are added or subtracted. */
-function takesSum(reader: TokenReader): boolean {
-  do if (!takesTerm(reader)) return false;
+function takesSum(reader: TokenReader, depth = 0): boolean {
+  if (depth > depthMax) return false;
+  do if (!takesTerm(reader, depth + 1)) return false;
   while (reader.takes('+') || reader.takes('-'));
   return true;
 }
 
-function takesTerm(reader: TokenReader): boolean {
+function takesTerm(reader: TokenReader, depth: number): boolean {
   if (reader.takes('(')) {
-    if (!takesSum(reader) || !reader.takes(')')) return false;
+    if (!takesSum(reader, depth) || !reader.takes(')')) return false;
   } else if (reader.takes('CAST', '(')) {
-    if (!takesSum(reader) || !reader.is('AS') || !takesRest(reader)) return false;
+    if (!takesSum(reader, depth) || !reader.is('AS') || !takesRest(reader)) return false;
   } else if (reader.takes('ROUND', '(')) {
-    if (!takesSum(reader) || !(reader.is(',') || reader.is(')')) || !takesRest(reader)) return false;
+    if (!takesSum(reader, depth) || !(reader.is(',') || reader.is(')')) || !takesRest(reader)) return false;
   } else if (reader.isAny(filling)) {
     reader.at++;
-    if (!reader.takes('(') || !takesSum(reader) || !reader.takes(',') || !takesZero(reader)) return false;
+    if (!reader.takes('(') || !takesSum(reader, depth) || !reader.takes(',') || !takesZero(reader))
+      return false;
   } else {
     if (!reader.takes('SUM') && !reader.takes('COUNT')) return false;
     if (reader.is('DISTINCT', 1) || !reader.is('(') || !reader.takesGroup()) return false;

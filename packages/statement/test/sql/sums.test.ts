@@ -36,6 +36,11 @@ it.each([
   expect(of(list)).toEqual([]);
 });
 
+it('leaves out a sum in far more parentheses than people write', () => {
+  const within = (depth: number) => of(`${'('.repeat(depth)}sum(x)${')'.repeat(depth)} AS x`);
+  expect([within(20), within(20_000)]).toEqual([['x'], []]);
+});
+
 it('names columns as the server does', () => {
   expect(of('sum(x) AS Revenue, COUNT(*)', 'mysql')).toEqual(['Revenue', 'COUNT(*)']);
 });
