@@ -158,6 +158,18 @@ describe.skipIf(POSTGRES_URL === undefined)('mail (needs POSTGRES_URL)', () => {
     await api.ok(api.put(`/v1/destinations/${destinationId}`, put));
     await run([destinationId]);
     expect((await api.post(`/v1/destinations/${destinationId}/test`)).status).toBe(409);
+    const made = await api.ok(api.get(`/v1/deliveries?destinationId=${destinationId}`));
+    for (const { deliveryId, type } of made) {
+      const { status } = await api.post(`/v1/deliveries/${deliveryId}/redeliver`);
+      expect([type, status]).toEqual([type, type === 'destination.confirm' ? 409 : 200]);
+    }
+    const states = async () => {
+      const all = await api.ok(api.get(`/v1/deliveries?destinationId=${destinationId}`));
+      return all.map(({ type, state }: { type: string; state: string }) => `${type} ${state}`);
+    };
+    await expect
+      .poll(states, { timeout: 30_000 })
+      .toEqual(['watch.firing failed', 'destination.confirm delivered']);
     expect(sentTo('ann@example.org')).toHaveLength(2);
     const wrong = link.replace(/~[0-9a-f]{8}/, '~00000000');
     expect((await fetch(`${wrong}confirm`, { method: 'POST' })).status).toBe(404);

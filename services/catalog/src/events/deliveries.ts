@@ -14,7 +14,7 @@ import type { Delivery } from '@datahub/proto/catalog/v1/watches';
 import { type Catalog, overtaken, untilWritten } from '../catalog.ts';
 import type { DeliveryDoc, DestinationDoc } from './documents.ts';
 import { mayTell } from './event.ts';
-import { confirmType, disabledRecords, isUnconfirmed, linkOf, mailWaitsUntil } from './mail.ts';
+import { confirmType, disabledRecords, isStillAsked, isUnconfirmed, linkOf, mailWaitsUntil } from './mail.ts';
 
 /** More than an attempt can take. */
 const leaseMs = 60_000;
@@ -68,18 +68,10 @@ export async function takeDelivery(
   catalog: Catalog,
   delivery: DeliveryDoc,
 ): Promise<TakenDelivery | undefined> {
-  const { accountId, id, destinationId, hubId, body, type } = delivery;
+  const { accountId, id, destinationId, body } = delivery;
   const destination = await catalog.store.destinations.get(accountId, destinationId);
-  const isTest = type === testType || type === confirmType;
-  if (destination === null || !(mayTell(destination, hubId) || isTest)) {
-    const error =
-      destination === null
-        ? 'The destination was deleted.'
-        : destination.disabled
-          ? 'The destination is disabled.'
-          : isUnconfirmed(destination)
-            ? 'The recipient has not confirmed.'
-            : 'The destination does not belong to the hub of the event.';
+  const error = refusalOf(catalog, delivery, destination);
+  if (destination === null || error !== undefined) {
     const endedAt = catalog.nowMs();
     await replaceDelivery(catalog, delivery, {
       state: 'failed',
@@ -109,6 +101,25 @@ export async function takeDelivery(
 }
 
 export const testType = 'destination.test';
+
+/** Why the destination, as it is now, may not be told; undefined if it may. It can have changed since the delivery was made. */
+function refusalOf(
+  catalog: Catalog,
+  delivery: DeliveryDoc,
+  destination: DestinationDoc | null,
+): string | undefined {
+  if (destination === null) return 'The destination was deleted.';
+  const isMail = destination.mailTo !== undefined;
+  if (isMail !== (delivery.mail === 1))
+    return `The destination is now ${isMail ? 'a mail address' : 'an address of HTTP'}.`;
+  if (delivery.type === confirmType)
+    return isStillAsked(catalog, delivery, destination) ? undefined : 'This question no longer stands.';
+  if (isUnconfirmed(destination)) return 'The recipient has not confirmed.';
+  if (delivery.type === testType || mayTell(destination, delivery.hubId)) return undefined;
+  return destination.disabled
+    ? 'The destination is disabled.'
+    : 'The destination does not belong to the hub of the event.';
+}
 
 /** Resolves to the state of the delivery after the attempt, or to undefined if the lease was over. */
 export async function endDelivery(
@@ -176,11 +187,11 @@ async function disable(catalog: Catalog, destination: DestinationDoc, isGone: bo
   return catalog.store.destinations.replace(disabled, await disabledRecords(catalog, disabled));
 }
 
-/** Makes a delivery due again. Its number of attempts begins anew. */
+/** Makes a delivery due again. Its number of attempts begins anew. A recipient is asked only by what counts the questions. */
 export async function redeliver(catalog: Catalog, accountId: string, deliveryId: string): Promise<boolean> {
   return untilWritten(async () => {
     const delivery = await catalog.store.deliveries.get(accountId, deliveryId);
-    if (delivery === null || delivery.state === 'pending') return false;
+    if (delivery === null || delivery.state === 'pending' || delivery.type === confirmType) return false;
     const change: Members = {
       state: 'pending',
       attempts: 0,

@@ -79,8 +79,22 @@ export async function askRecipient(catalog: Catalog, destination: DestinationDoc
   const at = catalog.nowMs();
   const event = { id: catalog.createId('evt', at), at, hubId: null, dataJson: '{}', type: confirmType };
   const asked = makeDelivery(catalog, destination, event);
-  return { ...asked, body: confirmationOf(catalog.mail.url, linkOf(catalog.mail, destination)) };
+  return { ...asked, body: questionOf(catalog.mail, destination) };
 }
+
+const questionOf = (mail: MailPolicy, destination: DestinationDoc): string =>
+  confirmationOf(mail.url, linkOf(mail, destination));
+
+/** Whether this mail asks for the address that the destination has now, and the recipient has not answered. */
+export const isStillAsked = (
+  { mail }: Catalog,
+  { body }: DeliveryDoc,
+  destination: DestinationDoc,
+): boolean =>
+  isUnconfirmed(destination) &&
+  destination.mailEndedAt === undefined &&
+  mail !== undefined &&
+  body === questionOf(mail, destination);
 
 export const askRecords = async (catalog: Catalog, destination: DestinationDoc): Promise<CompanionWrite[]> =>
   isUnconfirmed(destination) ? [deliveryRecord(await askRecipient(catalog, destination))] : [];

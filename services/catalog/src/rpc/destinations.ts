@@ -24,6 +24,7 @@ import {
   answerMail,
   askRecipient,
   askRecords,
+  confirmType,
   isUnconfirmed,
   mailIsOff,
   mailMembers,
@@ -230,9 +231,11 @@ function createDeliveryCalls(catalog: Catalog) {
       const { accountId } = principal;
       if (deliveryId !== undefined) {
         const delivery = await store.deliveries.get(accountId, deliveryId);
-        const { destinationId: of = '' } = delivery ?? {};
+        const { destinationId: of = '', type } = delivery ?? {};
         if ((await store.destinations.get(accountId, of)) === null) throw notFound('delivery');
         await loadDestination(catalog, principal, of);
+        if (type === confirmType)
+          throw new HubError('CONFLICT', `Only POST /v1/destinations/${of}/test asks the recipient again.`);
         return { count: Number(await redeliver(catalog, accountId, deliveryId)) };
       }
       if (destinationId === undefined) throw notFound('destination');

@@ -2,9 +2,10 @@ import type { TakenDelivery } from '@datahub/proto/catalog/v1/catalog_internal';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/catalog.ts';
-import { endDelivery, redeliver, takeDelivery } from '../../src/events/deliveries.ts';
+import { endDelivery, redeliver, takeDelivery, testType } from '../../src/events/deliveries.ts';
 import type { DestinationDoc } from '../../src/events/documents.ts';
-import { eventRecords, makeEvent } from '../../src/events/event.ts';
+import { eventRecords, makeDelivery, makeEvent } from '../../src/events/event.ts';
+import { askRecipient } from '../../src/events/mail.ts';
 import { createDeliveryPace } from '../../src/events/pace.ts';
 import { createInternalCalls } from '../../src/rpc/internal.ts';
 import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
@@ -168,5 +169,39 @@ describe('deliveries', () => {
     expect((await take()).map(({ deliveryId, body }) => [deliveryId, body])).toEqual([
       [first.deliveryId, first.body],
     ]);
+  });
+
+  it('never reaches a recipient that it was not made for', async () => {
+    catalog.mail = { url: 'https://hub.example', domains: [], hourlyMax: 100 };
+    await insert('mail', { url: '', mailTo: 'a@a.example', mailKey: 'k1' });
+    const asked = await askRecipient(catalog, await destination('mail'));
+    await store.deliveries.insert(asked);
+    expect((await take()).map(({ mail }) => mail?.to)).toEqual(['a@a.example']);
+    now += 60_000;
+    const change = async (more: Partial<DestinationDoc>) => {
+      const old = await destination('mail');
+      await store.destinations.replace({ ...old, ...more, version: old.version + 1 });
+    };
+    const refused = async (id: string) => {
+      expect(await take()).toEqual([]);
+      return (await store.deliveries.get('a', id))?.error;
+    };
+    // Another address has not been asked by this mail, whose link would not be for it.
+    await change({ mailTo: 'b@b.example', mailKey: 'k2' });
+    expect(await refused(asked.id)).toBe('This question no longer stands.');
+    expect(await redeliver(catalog, 'a', asked.id)).toBe(false);
+    // What an account wrote in a test, and what was made for another kind of address.
+    const event = { id: 'evt_1', at: now, hubId: null, dataJson: '{"label":"Buy this"}', type: testType };
+    const test = makeDelivery(catalog, await destination('mail'), event);
+    await store.deliveries.insert(test);
+    expect(await refused(test.id)).toBe('The recipient has not confirmed.');
+    await change({ confirmedAt: now });
+    expect(await redeliver(catalog, 'a', test.id)).toBe(true);
+    const [taken] = (await take()) as [TakenDelivery];
+    expect(taken.mail?.to).toBe('b@b.example');
+    await end(taken, 200);
+    await change({ mailTo: undefined, url: 'https://a.example/' } as Partial<DestinationDoc>);
+    expect(await redeliver(catalog, 'a', test.id)).toBe(true);
+    expect(await refused(test.id)).toBe('The destination is now an address of HTTP.');
   });
 });
