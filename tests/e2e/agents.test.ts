@@ -200,7 +200,24 @@ describe.skipIf(findCommand('openssl') === undefined)(
           authorization_response_iss_parameter_supported: true,
         },
       );
-      expect((await on.post('revoke', { token })).status).toBe(200);
+    });
+
+    it.each(['access_token', 'refresh_token'] as const)('ends with its %s', async (kind) => {
+      const tokens = (await on.redeem(await on.codeOf())).body;
+      const other = await on.post('revoke', { token: tokens[kind], client_id: on.documentUrl });
+      expect([other.status, other.body.error]).toEqual([401, 'invalid_client']);
+      expect(await on.toolsOf(tokens.access_token)).toBe(200);
+      for (let i = 0; i < 2; i++) expect((await on.post('revoke', { token: tokens[kind] })).status).toBe(200);
+      await expect.poll(() => on.toolsOf(tokens.access_token)).toBe(401);
+      expect((await on.refresh(tokens.refresh_token)).body.error).toBe('invalid_grant');
+    });
+
+    it('says that a key is not revoked there', async () => {
+      const { key } = await on.hub.api.ok(on.hub.api.post('/v1/keys', { name: 'k', scopes: ['hubs:read'] }));
+      expect(await on.post('revoke', { token: key })).toMatchObject({
+        status: 400,
+        body: { error: 'unsupported_token_type' },
+      });
     });
 
     it('refuses tokens on every route of the API', async () => {

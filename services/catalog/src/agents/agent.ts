@@ -70,6 +70,12 @@ export async function findByToken(
   return agent === null ? undefined : { agent, handle, secret };
 }
 
+/** The agent that a code or a token of either kind belongs to. */
+export async function findByAnyToken(catalog: Catalog, token: string): Promise<AgentDoc | undefined> {
+  const found = await findByToken(catalog, token);
+  return found?.agent ?? (await catalog.store.agents.getUnique('accessHash', hashApiKey(token))) ?? undefined;
+}
+
 export interface Tokens {
   accessToken: string;
   refreshToken: string;

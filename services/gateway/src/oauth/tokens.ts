@@ -1,5 +1,6 @@
 /** `/oauth/token`, `/oauth/revoke` and `/oauth/register`, which programs call. */
 
+import { audienceOfToken, formOfKey } from '@datahub/service-kit/api-key';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { addressOf } from '../access/authenticate.ts';
@@ -74,6 +75,11 @@ export function createTokenHandlers(
     revoke: async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
       const form = readForm(request.body);
       const token = required(form, 'token');
+      if (formOfKey(token) === 'random' && audienceOfToken(token) === undefined)
+        return sendOAuthError(reply, {
+          ...{ status: 400, error: 'unsupported_token_type' },
+          detail: 'This is an API key. Revoke it with DELETE /v1/keys/:keyId.',
+        });
       const { error } = await catalog.revokeToken({ ...clientOf(request, form), token }, request.context);
       return error === '' ? {} : refuse(request, reply, error);
     },

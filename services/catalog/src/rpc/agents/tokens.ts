@@ -7,7 +7,7 @@ import type { IssueTokensRequest, IssueTokensResponse } from '@datahub/proto/cat
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { CallContext, Calls } from '@datahub/service-kit/call/call';
 import { isKeyRefusal } from '@datahub/service-kit/call/error';
-import { findByToken, isDigestOf, principalOfAgent, withTokens } from '../../agents/agent.ts';
+import { findByAnyToken, findByToken, isDigestOf, principalOfAgent, withTokens } from '../../agents/agent.ts';
 import type { AgentDoc, ClientDoc } from '../../agents/documents.ts';
 import { type Catalog, overtaken, untilWritten } from '../../catalog.ts';
 import { addUse, hourlyUse } from '../../usage/use-counts.ts';
@@ -25,11 +25,10 @@ export function createTokenCalls(catalog: Catalog) {
     issueTokens: (request, ctx) => untilWritten(() => issue(catalog, ctx, request)),
 
     revokeToken: async ({ token, ...client }, ctx) => {
-      const found = await findByToken(catalog, token);
+      const agent = await findByAnyToken(catalog, token);
       // Also for a token that is gone already (RFC 7009).
-      if (found === undefined || found.agent.clientId !== client.clientId) return { error: '' };
-      const { agent } = found;
-      if (!(await isClient(catalog, client))) {
+      if (agent === undefined) return { error: '' };
+      if (agent.clientId !== client.clientId || !(await isClient(catalog, client))) {
         await noteRefusal(catalog, agent);
         return { error: 'invalid_client' };
       }
