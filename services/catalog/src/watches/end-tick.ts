@@ -72,7 +72,7 @@ export async function endLease(
     eventId: event?.id,
     rowsId: kept.rowsId,
   });
-  const { tick, skipped } = following(catalog, state, { watch, lease });
+  const { tick, skipped } = await following(catalog, state, { watch, lease });
   const told = event === undefined ? [] : await eventRecords(catalog, event, watch.to);
   const beside = [runRecord(run), ...skipped, ...told];
   const isSame = concluded.basis !== undefined && concluded.basis === state.basis;
@@ -105,18 +105,18 @@ function snapshotAfter({
 }
 
 /** The next tick, and the record of those that came due while this one ran. */
-function following(
+async function following(
   catalog: Catalog,
   { tick }: WatchStateDoc,
   { watch, lease }: Ended | { watch: WatchDoc; lease: TickLease },
-): { tick: number | null; skipped: CompanionWrite[] } {
+): Promise<{ tick: number | null; skipped: CompanionWrite[] }> {
   if (watch.paused) return { tick: null, skipped: [] };
   if (lease.manual) return { tick, skipped: [] };
   const next = nextTickOf(catalog, watch);
   const now = catalog.nowMs();
   const first = next(lease.tick);
   if (first === null || first > now) return { tick: first, skipped: [] };
-  const { before: _, ...span } = spanOf(next, first, now);
+  const { before: _, ...span } = await spanOf(next, first, now);
   const why = { outcome: 'skipped', detail: 'The run before had not ended.' } as const;
   return { tick: next(span.last), skipped: [spanRecord(catalog, watch, { span, ...why })] };
 }

@@ -21,8 +21,6 @@ export type Schedule = ({ everyS: number } | { cron: string; timeZone: string })
 export type NextTick = (after: number) => number | null;
 
 const fieldsOfCron = 5;
-/** The clock is never set by more. */
-const shiftMsMax = 3 * 3_600_000;
 
 /** Returns the fault of a cron pattern; undefined if it is valid. */
 export function faultOfCron(cron: string): string | undefined {
@@ -45,6 +43,12 @@ export type Schedules = (watchId: string, schedule: Schedule) => NextTick;
 /** Patterns and zones are costly to open, so the last ones are cached. */
 export function createSchedules(): Schedules {
   const crons = new LRUCache<string, NextTick>({ max: 1_000 });
+  const zones = new LRUCache<string, TimeZone>({ max: 100 });
+  const zoneOf = (name: string) => {
+    const zone = zones.get(name) ?? openTimeZone(name);
+    if (zone !== undefined) zones.set(name, zone);
+    return zone;
+  };
   return (watchId, schedule) => {
     const spread = spreadOf(watchId, schedule.spreadS ?? 0);
     if ('everyS' in schedule) {
@@ -52,7 +56,7 @@ export function createSchedules(): Schedules {
       return (after) => (Math.floor((after - spread) / everyMs) + 1) * everyMs + spread;
     }
     const name = `${schedule.timeZone} ${schedule.cron}`;
-    const next = crons.get(name) ?? createCronTicks(schedule.cron, schedule.timeZone);
+    const next = crons.get(name) ?? createCronTicks(schedule.cron, zoneOf(schedule.timeZone));
     crons.set(name, next);
     return (after) => {
       const tick = next(after - spread);
@@ -67,9 +71,8 @@ function spreadOf(watchId: string, spreadS: number): number {
   return Math.floor(share * spreadS * 1_000);
 }
 
-function createCronTicks(pattern: string, timeZone: string): NextTick {
+function createCronTicks(pattern: string, zone: TimeZone | undefined): NextTick {
   const cron = openCron(pattern);
-  const zone = openTimeZone(timeZone);
   if (zone === undefined) return () => null;
   const nextWall = (after: number) => cron.nextRun(new Date(after))?.getTime() ?? null;
   const hours = pattern.trim().split(/\s+/)[1] ?? '*';
@@ -90,25 +93,15 @@ function fixedTicks(zone: TimeZone, nextWall: NextWall): NextTick {
 }
 
 function elapsedTicks(zone: TimeZone, nextWall: NextWall): NextTick {
-  const offsetAt = (instant: number) => zone.wallAt(instant) - instant;
   return (after) => {
-    const offset = offsetAt(after);
-    const wall = nextWall(after + offset);
-    if (wall === null) return null;
-    const tick = wall - offset;
-    const around = [after - shiftMsMax, tick, tick + shiftMsMax];
-    return around.every((instant) => offsetAt(instant) === offset) ? tick : nearShift(after);
-  };
-
-  /** Near a shift, wall times are not in the order of instants. */
-  function nearShift(after: number): number | null {
-    let first: number | null = null;
-    let wall = nextWall(zone.wallAt(after) - shiftMsMax);
-    for (; wall !== null; wall = nextWall(wall)) {
-      const tick = zone.instantsOf(wall).find((instant) => instant > after);
-      if (tick !== undefined && (first === null || tick < first)) first = tick;
-      if (first !== null && wall > zone.wallAt(first) + shiftMsMax) break;
+    let period = zone.periodAt(after);
+    let wall = nextWall(after + period.offset);
+    while (wall !== null && wall - period.offset >= period.until) {
+      const { offset } = period;
+      const from = period.until;
+      period = zone.periodAt(from);
+      if (period.offset !== offset) wall = nextWall(from - 1 + period.offset);
     }
-    return first;
-  }
+    return wall && wall - period.offset;
+  };
 }

@@ -68,7 +68,7 @@ async function leaseTick(
   { watch, acting }: Due,
 ): Promise<TakenTick | undefined> {
   const now = catalog.nowMs();
-  const { due, beside, next } = chooseTick(catalog, state, { watch, now });
+  const { due, beside, next } = await chooseTick(catalog, state, { watch, now });
   if (due === undefined) {
     await replaceState(catalog, state, { change: { tick: next, dueAt: next }, beside });
     return undefined;
@@ -124,11 +124,11 @@ interface Choice {
 }
 
 /** The tick to run, and the records of those that were missed. */
-function chooseTick(
+async function chooseTick(
   catalog: Catalog,
   state: WatchStateDoc,
   { watch, now }: { watch: WatchDoc; now: number },
-): Choice {
+): Promise<Choice> {
   const { lease, asked, tick } = state;
   if (lease !== undefined) {
     const { runId, tick: at, manual, attempt } = lease;
@@ -145,7 +145,7 @@ function chooseTick(
   });
   if (now - tick <= lateMsMax) return { due: toDue(tick), beside: [], next: null };
   const nextTick = nextTickOf(catalog, watch);
-  const { before, ...span } = spanOf(nextTick, tick, now);
+  const { before, ...span } = await spanOf(nextTick, tick, now);
   const next = nextTick(span.last);
   const hasMore = next !== null && next <= now;
   const missed = { outcome: 'missed', detail: 'No gateway ran the watch in time.' } as const;

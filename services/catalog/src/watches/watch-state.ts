@@ -3,6 +3,7 @@
 import { withoutUndefined } from '@datahub/contract/complete';
 import type { CompanionWrite } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, insertOnce, overtaken, untilWritten } from '../catalog.ts';
 import { eventRecords, makeEvent } from '../events/event.ts';
 import type { TickLease, WatchDoc, WatchStateDoc } from './documents.ts';
@@ -96,7 +97,12 @@ export async function pauseWatch(
 }
 
 /** The ticks from `first` up to a moment, at most as many as one record stands for. */
-export function spanOf(next: NextTick, first: number, until: number): Span & { before: Span | undefined } {
+export async function spanOf(
+  next: NextTick,
+  first: number,
+  until: number,
+): Promise<Span & { before: Span | undefined }> {
+  const mayYield = createLoopYield();
   let span: Span = { first, last: first, ticks: 1 };
   let before: Span | undefined;
   while (span.ticks < spanTicksMax) {
@@ -104,6 +110,7 @@ export function spanOf(next: NextTick, first: number, until: number): Span & { b
     if (tick === null || tick > until) break;
     before = span;
     span = { first, last: tick, ticks: span.ticks + 1 };
+    await mayYield();
   }
   return { ...span, before };
 }

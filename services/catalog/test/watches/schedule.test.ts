@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createSchedules, faultOfCron, isTimeZone, type Schedule } from '../../src/watches/schedule.ts';
+import { spanOf } from '../../src/watches/watch-state.ts';
 
 const schedules = createSchedules();
 
@@ -131,6 +132,37 @@ describe('schedules', () => {
           const tick = next(Date.parse(at) + ms) as number;
           expect(next(tick - 1)).toBe(tick);
         }
+  });
+
+  it('costs no more near a change of the clock', () => {
+    const next = schedules('a', { cron: '* * * * *', timeZone: 'Europe/Berlin', missed: 'skip' });
+    const costOf = (from: number) => {
+      const begun = process.cpuUsage();
+      for (let tick = from; tick < from + 50 * 60_000; ) tick = next(tick) as number;
+      const { user, system } = process.cpuUsage(begun);
+      return user + system;
+    };
+    const least = (at: string) => Math.min(...Array.from({ length: 5 }, () => costOf(Date.parse(at))));
+    const ordinary = least('2026-06-01T12:00:00Z');
+    for (const at of ['2026-03-29T00:30:00Z', '2026-10-25T00:30:00Z'])
+      expect(least(at) / ordinary).toBeLessThan(10);
+  });
+
+  it('counts ticks that were missed without holding up others', async () => {
+    const slow = (after: number) => {
+      for (const until = performance.now() + 1; performance.now() < until; );
+      return after + 1;
+    };
+    let turns = 0;
+    const count = () => {
+      turns++;
+      timer = setImmediate(count);
+    };
+    let timer = setImmediate(count);
+    const { before: _, ...span } = await spanOf(slow, 1, 100);
+    clearImmediate(timer);
+    expect(span).toEqual({ first: 1, last: 100, ticks: 100 });
+    expect(turns).toBeGreaterThan(10);
   });
 
   it('finds 29 February and the 31st', () => {
