@@ -31,6 +31,9 @@ export interface DeliveryRunnerOptions {
 
 const runningMax = 32;
 const callTimeoutMs = 10_000;
+const hookTimeoutMs = 15_000;
+/** Mail servers let strangers wait before each answer. With the call that ends the attempt, it is within the lease. */
+const mailTimeoutMs = 45_000;
 
 export function startDeliveries(options: DeliveryRunnerOptions): DeliveryRunner {
   const { catalog, pollMs = 1_000 } = options;
@@ -88,12 +91,11 @@ async function send(
   options: DeliveryRunnerOptions,
   closing: AbortSignal,
 ): Promise<string | undefined> {
-  const { catalog, timeoutMs = 15_000 } = options;
-  const { accountId, deliveryId, lease } = delivery;
+  const { accountId, deliveryId, lease, mail } = delivery;
+  const { catalog, timeoutMs = mail === undefined ? hookTimeoutMs : mailTimeoutMs } = options;
   const startedAt = performance.now();
   const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMs)]);
-  const sent =
-    delivery.mail === undefined ? sendHook(delivery, options, signal) : mailTo(delivery, options, signal);
+  const sent = mail === undefined ? sendHook(delivery, options, signal) : mailTo(delivery, options, signal);
   const ended = await sent.then(
     (status) => ({ status }),
     (err) => ({ error: err === mailIsOff ? mailIsOff.message : reasonOf(signal) }),

@@ -1,6 +1,7 @@
 /** Sends events as mail through the operator's SMTP server. The library is loaded with the first mail. */
 
-import { orAborted } from '@datahub/service-kit/call/abort';
+import { onAbort, orAborted } from '@datahub/service-kit/call/abort';
+import { createFairSemaphore } from '@datahub/service-kit/fair-semaphore';
 import type { Transporter } from 'nodemailer';
 
 export interface MailSettings {
@@ -23,24 +24,33 @@ export interface Mail {
 }
 
 export interface Mailer {
-  /** Resolves to the code of the server's answer. Rejects if there is none. */
+  /** Resolves to the code of the server's answer. Rejects if there is none. Once `signal` aborts, nothing more is sent. */
   send(mail: Mail, signal: AbortSignal): Promise<number>;
   close(): void;
 }
 
-const timeoutMs = 10_000;
+const connectTimeoutMs = 10_000;
+/** Servers let strangers wait before each answer. The attempt ends earlier. */
+const answerTimeoutMs = 45_000;
 const connectionsMax = 2;
 const portDefault = { 'smtp:': 587, 'smtps:': 465 };
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 export function createMailer(settings: MailSettings): Mailer {
-  let opened: Promise<Transporter> | undefined;
+  const places = createFairSemaphore({
+    ...{ allMax: connectionsMax, accountMax: connectionsMax },
+    waitingMax: Number.POSITIVE_INFINITY,
+  });
+  /** Each has one connection, which serves one mail at a time, so that the connection of a mail can be ended. */
+  const idle: Transporter[] = [];
   return {
     send: async ({ id, to, body, unsubscribeUrl }, signal) => {
-      opened ??= open(settings);
       const { subject, text } = JSON.parse(body) as { subject: string; text: string };
       const domain = settings.from.replace(/^.*@|>.*$/g, '');
-      const sent = (await opened).sendMail({
+      const release = await places.acquire('', signal);
+      const transport = idle.pop() ?? (await open(settings));
+      using _listening = onAbort(signal, () => transport.close({ force: true }));
+      const sent = transport.sendMail({
         from: settings.from,
         // As an object, so that no address list is read from it.
         to: { name: '', address: to },
@@ -53,12 +63,19 @@ export function createMailer(settings: MailSettings): Mailer {
           'list-unsubscribe-post': 'List-Unsubscribe=One-Click',
         },
       });
-      return orAborted(
-        sent.then(({ response }) => codeOf(response), refusedWith),
-        signal,
-      );
+      try {
+        return await orAborted(
+          sent.then(({ response }) => codeOf(response), refusedWith),
+          signal,
+        );
+      } finally {
+        if (!signal.aborted) idle.push(transport);
+        release();
+      }
     },
-    close: () => void opened?.then((transport) => transport.close()),
+    close: () => {
+      for (const transport of idle.splice(0)) transport.close();
+    },
   };
 }
 
@@ -73,11 +90,11 @@ async function open({ server, user, password }: MailSettings): Promise<Transport
     // A password is never sent in plain text to another machine.
     requireTLS: !secure && password !== undefined && !loopback.test(hostname),
     ...(user === undefined ? {} : { auth: { user, pass: password ?? '' } }),
-    connectionTimeout: timeoutMs,
-    greetingTimeout: timeoutMs,
-    socketTimeout: timeoutMs,
+    connectionTimeout: connectTimeoutMs,
+    greetingTimeout: answerTimeoutMs,
+    socketTimeout: answerTimeoutMs,
     pool: true,
-    maxConnections: connectionsMax,
+    maxConnections: 1,
     disableFileAccess: true,
     disableUrlAccess: true,
   });

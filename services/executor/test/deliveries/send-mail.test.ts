@@ -9,7 +9,9 @@ let mailer: Mailer;
 const received: { to: string[]; from: string; source: string }[] = [];
 const logIns: string[] = [];
 
-async function open(options: { refuses?: boolean; hangs?: boolean } = {}): Promise<void> {
+async function open(
+  options: { refuses?: boolean; hangs?: boolean; answersAfterMs?: number } = {},
+): Promise<void> {
   server = new SMTPServer({
     ...{ authOptional: false, allowInsecureAuth: true, disabledCommands: ['STARTTLS'], logger: false },
     onAuth: ({ username, password }, _session, done) => {
@@ -18,7 +20,7 @@ async function open(options: { refuses?: boolean; hangs?: boolean } = {}): Promi
     },
     onRcptTo: (_address, _session, done) => {
       if (options.refuses) done(Object.assign(new Error('no such mailbox'), { responseCode: 550 }));
-      else if (!options.hangs) done();
+      else if (!options.hangs) setTimeout(done, options.answersAfterMs ?? 0);
     },
     onData: async (stream, { envelope }, done) => {
       const source = await text(stream);
@@ -88,4 +90,14 @@ it('says with which code the server refused, and gives up at the end of the atte
   await open({ hangs: true });
   await expect(send('x', AbortSignal.timeout(200))).rejects.toThrow();
   mailer.close();
+});
+
+it('sends nothing after the end of the attempt, and serves the mails that waited', async () => {
+  await open({ answersAfterMs: 300 });
+  const ended = [1, 2, 3].map((i) => send(`ended ${i}`, AbortSignal.timeout(150)));
+  const waited = send('waited');
+  for (const { status } of await Promise.allSettled(ended)) expect(status).toBe('rejected');
+  expect(await waited).toBe(250);
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  expect(received.map(({ source }) => /Subject: (.*)\r/.exec(source)?.[1])).toEqual(['waited']);
 });
