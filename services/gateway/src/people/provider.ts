@@ -5,7 +5,7 @@
 
 import { HubError } from '@datahub/service-kit/call/error';
 import { joined } from '@datahub/service-kit/yield-to-loop';
-import { createRemoteJWKSet, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { createRemoteJWKSet, customFetch as fetchOfKeys, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import * as client from 'openid-client';
 import type { OidcSettings } from './oidc-settings.ts';
 
@@ -41,8 +41,15 @@ export interface Provider {
   begin(): Promise<{ url: URL; state: SignInState }>;
   /** Rejects with KEY_INVALID if the answer is not one to this sign-in, and UNAVAILABLE without the provider. */
   complete(search: string, state: SignInState): Promise<SignedInPerson>;
-  /** What it says of the person now; undefined if it no longer knows the person. Rejects with UNAVAILABLE. */
-  refresh(token: string, subject: string): Promise<SignedInPerson | undefined>;
+  /**
+   * What it says of the person now; undefined if it no longer knows the person. Rejects with UNAVAILABLE. `keep` is awaited
+   * with the token that replaces a used one, before anything else can fail.
+   */
+  refresh(
+    token: string,
+    subject: string,
+    keep: (next: string) => Promise<void>,
+  ): Promise<SignedInPerson | undefined>;
   /** Whom a message of the provider signs out. Rejects with KEY_INVALID for a message that is not the provider's. */
   readLogout(token: string): Promise<SignedOut>;
 }
@@ -94,17 +101,22 @@ export function createProvider(settings: OidcSettings): Provider {
       }
     },
 
-    refresh: async (token, subject) => {
+    refresh: async (token, subject, keep) => {
       const { config } = await describe();
+      const tokens = await client.refreshTokenGrant(config, token).catch((err) => {
+        if (err.error === 'invalid_grant') return undefined;
+        throw away(err);
+      });
+      if (tokens === undefined) return undefined;
+      // Some providers give a new token each time, others none.
+      const { refresh_token: next = token } = tokens;
+      if (next !== token) await keep(next);
       try {
-        const tokens = await client.refreshTokenGrant(config, token);
         const person = await readPerson(config, tokens, { settings, subject });
         // OpenID Connect Core 1.0, section 12.2.
         if (person.subject !== subject) throw new Error('The provider answered with another person.');
-        // Some providers give a new token each time, others none.
-        return { ...person, refreshToken: person.refreshToken ?? token };
+        return { ...person, refreshToken: next };
       } catch (err) {
-        if ((err as { error?: string }).error === 'invalid_grant') return undefined;
         throw away(err);
       }
     },
@@ -123,7 +135,10 @@ function createDescription(settings: OidcSettings): () => Promise<Described> {
   const read = async (): Promise<Described> => {
     const config = await discover(settings);
     const { jwks_uri: keysUrl = '' } = config.serverMetadata();
-    const keys = createRemoteJWKSet(new URL(keysUrl), { timeoutDuration: timeoutS * 1_000 });
+    const keys = createRemoteJWKSet(new URL(keysUrl), {
+      timeoutDuration: timeoutS * 1_000,
+      [fetchOfKeys]: fetchBounded,
+    });
     described = { config, keys, readAt: performance.now() };
     return described;
   };
@@ -161,7 +176,7 @@ async function readLogout(token: string, { config, keys }: Described, audience: 
 async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promise<client.Configuration> {
   // The settings accept plain HTTP only for a provider on the same machine.
   const execute = issuer.startsWith('http:') ? [client.allowInsecureRequests] : [];
-  const options = { timeout: timeoutS, execute };
+  const options = { timeout: timeoutS, execute, [client.customFetch]: fetchBounded };
   const found = await client.discovery(new URL(issuer), clientId, clientSecret, undefined, options);
   const metadata = found.serverMetadata();
   const methods = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
@@ -171,8 +186,26 @@ async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promi
   const ofClient = { client_secret: clientSecret, [client.clockTolerance]: clockToleranceS };
   const config = new client.Configuration(metadata, clientId, ofClient, authentication);
   config.timeout = timeoutS;
+  config[client.customFetch] = fetchBounded;
   for (const allow of execute) allow(config);
   return config;
+}
+
+/** In bytes: a list of thousands of groups. */
+const answerMax = 1_048_576;
+
+/** Fetches an answer that ends with an error where it becomes too large. */
+async function fetchBounded(url: string, options: object): Promise<Response> {
+  const response = await fetch(url, options);
+  let bytes = 0;
+  const bounded = new TransformStream<Uint8Array, Uint8Array>({
+    transform: (chunk, stream) => {
+      bytes += chunk.byteLength;
+      if (bytes <= answerMax) stream.enqueue(chunk);
+      else stream.error(new Error(`The answer has more than ${answerMax} bytes.`));
+    },
+  });
+  return new Response(response.body?.pipeThrough(bounded), response);
 }
 
 const away = (cause: unknown) =>

@@ -1,12 +1,13 @@
 /** Asks the provider now and then whether it still knows the people who signed in. Any gateway can ask for any person. */
 
-import type { Refresh } from '@datahub/proto/catalog/v1/people';
+import { setTimeout } from 'node:timers/promises';
+import type { EndRefreshRequest, Refresh } from '@datahub/proto/catalog/v1/people';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { startPolling, type Taken, unlessUnavailable } from '@datahub/service-kit/process/poll';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Upstreams } from '../upstreams.ts';
 import type { OidcSettings } from './oidc-settings.ts';
-import { openToken, toSignIn } from './refresh-tokens.ts';
+import { openToken, sealToken, toSignIn } from './refresh-tokens.ts';
 
 interface RefreshRunnerDeps {
   upstreams: Pick<Upstreams, 'catalog'>;
@@ -15,6 +16,7 @@ interface RefreshRunnerDeps {
 
 const limit = 10;
 const callTimeoutMs = 5_000;
+const keepPausesMs = [250, 1_000, 2_000, 4_000, 8_000];
 
 export function createRefreshRunner(
   settings: OidcSettings,
@@ -32,9 +34,27 @@ export function createRefreshRunner(
       return;
     }
     const { createProvider } = await import('./provider.ts');
-    const person = await createProvider(settings).refresh(token, refresh.subject);
+    let asked = refresh;
+    const person = await createProvider(settings).refresh(token, refresh.subject, async (next) => {
+      const nextToken = sealToken(settings, refresh, next);
+      await keep({ refresh, ended: false, nextToken });
+      asked = { ...refresh, refreshToken: nextToken };
+    });
     const said = person && toSignIn(person, settings, Date.now());
-    await catalog.endRefresh({ refresh, ended: said === undefined, said }, context());
+    await catalog.endRefresh({ refresh: asked, ended: said === undefined, said }, context());
+  };
+
+  /** The token before is used up, so one that is lost would look like a person whom the provider no longer knows. */
+  const keep = async (kept: EndRefreshRequest): Promise<void> => {
+    for (const pauseMs of keepPausesMs)
+      try {
+        await catalog.endRefresh(kept, context());
+        return;
+      } catch (err) {
+        onFailure(err);
+        await setTimeout(pauseMs);
+      }
+    await catalog.endRefresh(kept, context());
   };
 
   const take = async (): Promise<Taken> => {

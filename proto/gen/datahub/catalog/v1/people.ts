@@ -66,7 +66,11 @@ export interface EndRefreshRequest {
   /** The provider no longer knows the person. */
   ended: boolean;
   /** What the provider says. If it is absent and the person has not ended, the token cannot be used any more. */
-  said?: SignInRequest | undefined;
+  said?:
+    | SignInRequest
+    | undefined;
+  /** The token that replaced the one of the refresh, which is used up. Alone: the provider has still to say more. */
+  nextToken?: Buffer | undefined;
 }
 
 export interface EndRefreshResponse {
@@ -629,7 +633,7 @@ export const Refresh: MessageFns<Refresh> = {
 };
 
 function createBaseEndRefreshRequest(): EndRefreshRequest {
-  return { refresh: undefined, ended: false, said: undefined };
+  return { refresh: undefined, ended: false, said: undefined, nextToken: undefined };
 }
 
 export const EndRefreshRequest: MessageFns<EndRefreshRequest> = {
@@ -642,6 +646,9 @@ export const EndRefreshRequest: MessageFns<EndRefreshRequest> = {
     }
     if (message.said !== undefined) {
       SignInRequest.encode(message.said, writer.uint32(26).fork()).join();
+    }
+    if (message.nextToken !== undefined) {
+      writer.uint32(34).bytes(message.nextToken);
     }
     return writer;
   },
@@ -681,6 +688,14 @@ export const EndRefreshRequest: MessageFns<EndRefreshRequest> = {
             }
 
             message.said = SignInRequest.decode(reader, reader.uint32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.nextToken = Buffer.from(reader.bytes());
             continue;
           }
         }

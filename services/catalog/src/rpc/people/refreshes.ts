@@ -46,7 +46,7 @@ export function createRefreshCalls(catalog: Catalog) {
 async function noteRefresh(
   catalog: Catalog,
   ctx: CallContext,
-  { refresh, ended, said }: EndRefreshRequest,
+  { refresh, ended, said, nextToken }: EndRefreshRequest,
 ): Promise<PersonDoc | null | typeof overtaken> {
   const { people } = catalog.store;
   const { accountId = '', personId = '', refreshToken = new Uint8Array() } = refresh ?? {};
@@ -55,10 +55,12 @@ async function noteRefresh(
   const nowMs = catalog.nowMs();
   const written = { version: old.version + 1, updatedAt: nowMs };
   const { refreshToken: _, ...kept } = old;
-  const next: PersonDoc =
-    said !== undefined
-      ? { ...withoutSaid(old), ...saidMembers(said, nowMs), ...written }
-      : { ...kept, refreshAt: null, ...(ended ? { ended: 1 as const } : {}), ...written };
+  let next: PersonDoc;
+  if (said !== undefined)
+    next = { ...withoutSaid(old), ...(await saidMembers(catalog, accountId, said)), ...written };
+  else if (nextToken !== undefined)
+    next = { ...old, refreshToken: Buffer.from(nextToken).toString('base64'), ...written };
+  else next = { ...kept, refreshAt: null, ...(ended ? { ended: 1 as const } : {}), ...written };
   const entry = ended ? personEntry(catalog, ctx, { rpc: 'endSignIns', accountId, personId }) : undefined;
   return (await people.replace(next, entry)) ? next : overtaken;
 }

@@ -62,19 +62,31 @@ async function findAccount({ store }: Catalog, named: string): Promise<string> {
   return account.id;
 }
 
-/** What the provider said of the person. */
-export function saidMembers(
+/** What the provider said of the person. A group or address that is too long for a grant is none that a grant names. */
+export async function saidMembers(
+  catalog: Catalog,
+  accountId: string,
   { name, email, groups, confirmedUntil, refreshToken, refreshAt }: SignInRequest,
-  nowMs: number,
 ) {
+  const nowMs = catalog.nowMs();
   return {
+    groups: await keptGroups(catalog, accountId, groups),
     name: name.slice(0, textMax),
-    groups: groups.slice(0, groupsMax).map((group) => group.slice(0, textMax)),
     confirmedUntil: confirmedUntil?.getTime() ?? nowMs,
-    ...(email === undefined ? {} : { email: foldAddress(email.slice(0, textMax)) }),
+    ...(email === undefined || email.length > textMax ? {} : { email: foldAddress(email) }),
     ...(refreshToken === undefined ? {} : { refreshToken: Buffer.from(refreshToken).toString('base64') }),
     refreshAt: (refreshToken && refreshAt?.getTime()) ?? null,
   };
+}
+
+/** Of too many groups, those that have a role are kept first. */
+async function keptGroups(catalog: Catalog, accountId: string, groups: string[]): Promise<string[]> {
+  const all = [...new Set(groups.filter((group) => group.length <= textMax))];
+  if (all.length <= groupsMax) return all;
+  const grants = await grantsOf(catalog, accountId);
+  const named = new Set(grants.flatMap(({ who }) => (who.kind === 'group' ? [who.value] : [])));
+  const others = all.filter((group) => !named.has(group));
+  return [...all.filter((group) => named.has(group)), ...others].slice(0, groupsMax);
 }
 
 /** What the provider does not say again must not stay. */
@@ -91,7 +103,7 @@ async function notePerson(
   const { people } = catalog.store;
   const nowMs = catalog.nowMs();
   const { issuer, subject } = request;
-  const said = { ...saidMembers(request, nowMs), signedInAt: nowMs };
+  const said = { ...(await saidMembers(catalog, accountId, request)), signedInAt: nowMs };
   const identity = identityOf(issuer, subject);
   const [old] = await people.find({ accountId, where: { identity }, limit: 1 });
   if (old !== undefined) {
