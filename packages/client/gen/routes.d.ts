@@ -3485,7 +3485,7 @@ export interface Routes {
       expiresAt?: string | null | undefined;
       lastCharacters?: string | undefined;
       lastUsedAt?: string | null | undefined;
-      state: "active" | "expired";
+      state: "active" | "expired" | "paused" | "ended";
       /** What the limits take from the scopes. Absent if they take nothing. */
       withheld?: ({
         scope: string;
@@ -3580,7 +3580,7 @@ export interface Routes {
       expiresAt: string | null;
       lastCharacters: string;
       lastUsedAt: string | null;
-      state: "active" | "expired";
+      state: "active" | "expired" | "paused" | "ended";
       /** What the limits take from the scopes. Absent if they take nothing. */
       withheld?: ({
         scope: string;
@@ -3640,7 +3640,7 @@ export interface Routes {
       expiresAt: string | null;
       lastCharacters: string;
       lastUsedAt: string | null;
-      state: "active" | "expired";
+      state: "active" | "expired" | "paused" | "ended";
       /** What the limits take from the scopes. Absent if they take nothing. */
       withheld?: ({
         scope: string;

@@ -9,7 +9,7 @@ import type { KeyDoc } from '../documents.ts';
 import { toLimits, toPrincipal } from '../key.ts';
 import { findBatches } from '../pagination.ts';
 import type { GrantDoc, PersonDoc } from './documents.ts';
-import { requireActive, rolesOf } from './person.ts';
+import { requireActive, rolesOf, stateOf } from './person.ts';
 
 /** Of an account. All of them are read to find the roles of a person. */
 export const grantsMax = 1_000;
@@ -43,6 +43,19 @@ export async function loadRoles(
   const person = await catalog.store.people.get(accountId, personId);
   requireActive(person);
   return { person, held: rolesOf(person, await grantsOf(catalog, accountId), catalog.nowMs()) };
+}
+
+export type KeyState = 'active' | 'expired' | 'paused' | 'ended';
+
+/** Whether the key works: one of a person ends when the person is removed, and pauses while the person is out. */
+export async function stateOfKey(
+  { store, nowMs }: Catalog,
+  { accountId, personId, expiresAt }: KeyDoc,
+): Promise<KeyState> {
+  const person = personId === undefined ? undefined : await store.people.get(accountId, personId);
+  if (person === null) return 'ended';
+  if (expiresAt !== null && expiresAt <= nowMs()) return 'expired';
+  return person === undefined || stateOf(person) === 'active' ? 'active' : 'paused';
 }
 
 /** The key with this id. A person's id stands for all that the person may do. */

@@ -30,7 +30,7 @@ import {
   setRate,
 } from '../key-delegation.ts';
 import { listPage, listSome } from '../pagination.ts';
-import { findKey, principalOf } from '../people/acting.ts';
+import { findKey, principalOf, stateOfKey } from '../people/acting.ts';
 import { authenticateSession } from '../people/session.ts';
 import { moveKeyWatches, settleKeyWatches } from '../watches/key-watches.ts';
 import { auditEntry } from './audit.ts';
@@ -109,12 +109,11 @@ export function createKeyCalls(catalog: Catalog) {
           ? await listSome(store.keys, { accountId, isListed: (key) => isVisible(caller, key) }, page)
           : await listPage(store.keys, { accountId }, page);
       const reach = reachOf(principal, caller);
-      const nowMs = catalog.nowMs();
-      const keys = await inGroups(docs, comparedAtOnce, (key) =>
+      const keys = await inGroups(docs, comparedAtOnce, async (key) =>
         toListed(key, {
           isStronger: isStronger(reach, key),
           madeBy: makerSeenBy(caller, key),
-          nowMs,
+          state: await stateOfKey(catalog, key),
         }),
       );
       return { keys, total };
@@ -131,7 +130,7 @@ export function createKeyCalls(catalog: Catalog) {
       if (ratePerMinute !== undefined || removedLimits.includes('ratePerMinute'))
         await tellRate(catalog, key);
       await settleKeyWatches(catalog, { accountId: key.accountId, keyId });
-      return { key: toKey(key, makerSeenBy(caller, key)) };
+      return { key: toKey(key, makerSeenBy(caller, key), await stateOfKey(catalog, key)) };
     },
 
     rotateKey: async ({ keyId, overlapSeconds }, ctx) => {
@@ -148,7 +147,7 @@ export function createKeyCalls(catalog: Catalog) {
         const caller = await loadCaller(catalog, context.principal, old);
         requireVisible(caller, old);
         requireNoMore(reachOf(context.principal, caller), old);
-        requireUnexpired(old, context.nowMs);
+        await requireUnended(catalog, old);
         const { name, scopes, limits } = old;
         const expiresAt = isOwn ? await expiryToPassOn(catalog, old) : old.expiresAt;
         const made = makeKey({ name, scopes, limits, expiresAt }, makeContext(catalog, ctx));
@@ -203,9 +202,11 @@ const makerMembers = (maker: KeyDoc) => ({
   ...(maker.personId === undefined ? {} : { personId: maker.personId }),
 });
 
-function requireUnexpired({ expiresAt }: KeyDoc, nowMs: number): void {
-  if (expiresAt === null || expiresAt > nowMs) return;
-  throw new HubError('CONFLICT', 'This key has expired and cannot be changed or rotated. Create a new one.');
+async function requireUnended(catalog: Catalog, key: KeyDoc): Promise<void> {
+  const state = await stateOfKey(catalog, key);
+  const how = { active: '', paused: '', expired: 'has expired', ended: 'has ended with its person' }[state];
+  if (how === '') return;
+  throw new HubError('CONFLICT', `This key ${how} and cannot be changed or rotated. Create a new one.`);
 }
 
 /**
@@ -248,7 +249,7 @@ async function changeKey(
     const reach = reachOf(principal, caller);
     requireVisible(caller, old);
     requireNoStronger(reach, old);
-    requireUnexpired(old, nowMs);
+    await requireUnended(catalog, old);
     const next = setRate(patchKey(old, patch, nowMs));
     requireNoMore(reach, next);
     requireOwnRate(caller, old, next);

@@ -17,6 +17,7 @@ import type { ResolvedQuery, ResolvedSource } from '@datahub/proto/catalog/v1/ca
 import type { KeyLimits } from '@datahub/proto/common/v1/principal';
 import type { FolderDoc, HubDoc, KeyDoc, QueryDoc, SourceDoc, VariableDoc } from '../documents.ts';
 import { toLimits } from '../key.ts';
+import type { KeyState } from '../people/acting.ts';
 import { stampOf } from '../query-version.ts';
 import { sshAddressOf } from '../source-settings/ssh.ts';
 import { grantedNameOf } from './query-names/granted-name.ts';
@@ -187,11 +188,7 @@ export function toResolvedSource(source: SourceDoc): Complete<ResolvedSource> {
 }
 
 /** `madeBy`: the maker, as the caller sees it. */
-export function toKey(
-  key: KeyDoc,
-  madeBy: KeyDoc['madeBy'],
-  state: 'active' | 'expired' = 'active',
-): Complete<Key> {
+export function toKey(key: KeyDoc, madeBy: KeyDoc['madeBy'], state: KeyState = 'active'): Complete<Key> {
   return {
     keyId: key.id,
     name: key.name,
@@ -212,9 +209,8 @@ export function toKey(
 /** Of a key that may do more than the caller's, only what tells it from others. */
 export function toListed(
   key: KeyDoc,
-  { isStronger, madeBy, nowMs }: { isStronger: boolean; madeBy: KeyDoc['madeBy']; nowMs: number },
+  { isStronger, madeBy, state }: { isStronger: boolean; madeBy: KeyDoc['madeBy']; state: KeyState },
 ): Complete<Key> {
-  const state = key.expiresAt === null || key.expiresAt > nowMs ? 'active' : 'expired';
   if (!isStronger) return toKey(key, madeBy, state);
   return {
     keyId: key.id,

@@ -2,6 +2,8 @@
 
 import { inGroups } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, overtaken, untilWritten } from '../catalog.ts';
+import { findBatches } from '../pagination.ts';
+import type { PersonDoc } from '../people/documents.ts';
 import type { WatchDoc } from './documents.ts';
 import { loadActing } from './maker.ts';
 import { pauses } from './take-ticks.ts';
@@ -27,6 +29,20 @@ export async function settleKeyWatches(catalog: Catalog, key: KeyPlace): Promise
       });
     }),
   );
+}
+
+/** The same for the watches that a person wrote, in a session or with a key that ends with the person. */
+export async function settlePersonWatches(
+  catalog: Catalog,
+  { accountId, id: personId }: Pick<PersonDoc, 'accountId' | 'id'>,
+): Promise<void> {
+  await settleKeyWatches(catalog, { accountId, keyId: personId });
+  await catalog.leftovers.finish(`watches of the keys of ${personId}`, async () => {
+    const all = { offset: 0, limit: Number.POSITIVE_INFINITY };
+    for await (const keys of findBatches(catalog.store.keys, { accountId }, all))
+      for (const key of keys)
+        if (key.personId === personId) await settleKeyWatches(catalog, { accountId, keyId: key.id });
+  });
 }
 
 /** Gives the watches of a key to the key that replaces it. */

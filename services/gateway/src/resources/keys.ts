@@ -97,7 +97,7 @@ const createdMembers = {
 } as const;
 const secret = { type: 'string', description: 'Shown here and never again.' } as const;
 export const createdKey = record({ ...createdMembers, key: secret });
-const state = { enum: ['active', 'expired'] } as const;
+const state = { enum: ['active', 'expired', 'paused', 'ended'] } as const;
 const members = {
   ...createdMembers,
   lastCharacters: text,

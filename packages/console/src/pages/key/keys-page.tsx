@@ -95,7 +95,8 @@ function KeyTable({ keys, onAsk }: { keys: readonly ListedKey[]; onAsk(asked: Pe
               <strong>{key.name}</strong>
             </td>
             <td colSpan={4} class="note">
-              {key.state === 'expired' ? 'Expired. ' : ''}It may do more than the key of this tab.
+              {key.state === 'active' ? '' : `This key is ${key.state}. `}It may do more than the key of this
+              tab.
             </td>
             <td />
           </tr>
@@ -104,6 +105,14 @@ function KeyTable({ keys, onAsk }: { keys: readonly ListedKey[]; onAsk(asked: Pe
     </CardTable>
   );
 }
+
+/** Of a key of a person. */
+const personNotes = {
+  active: 'ends with its person',
+  expired: 'ends with its person',
+  paused: 'paused: its person is disabled, or has to sign in again',
+  ended: 'ended with its person',
+};
 
 const isWhole = (key: ListedKey): key is Key => key.scopes !== undefined;
 
@@ -121,7 +130,7 @@ function KeyRow({ of: key, onAsk }: { of: Key; onAsk(asked: PendingDialog): void
             {key.madeBy.keyId === key.personId ? 'created by' : 'created with'} “{key.madeBy.name}”
           </div>
         )}
-        {key.personId !== undefined && <div class="note">ends with its person</div>}
+        {key.personId !== undefined && <div class="note">{personNotes[key.state]}</div>}
       </td>
       <td data-name="May">
         {key.scopes.map((scope) => (

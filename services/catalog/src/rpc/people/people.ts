@@ -16,7 +16,7 @@ import type { GrantDoc, PersonDoc, SessionDoc } from '../../people/documents.ts'
 import { rolesOf } from '../../people/person.ts';
 import { endOf, endSessions, sessionsOf } from '../../people/session.ts';
 import { toPerson, toSession } from '../../people/to-proto.ts';
-import { settleKeyWatches } from '../../watches/key-watches.ts';
+import { settlePersonWatches } from '../../watches/key-watches.ts';
 import { auditEntry } from '../audit.ts';
 import { loadCaller, reachOf } from '../key-access.ts';
 import { reachOfGrant } from './grants.ts';
@@ -93,14 +93,10 @@ export function createPeopleCalls(catalog: Catalog) {
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
 
-/** Ends the sessions of a person, and pauses the watches that were written in them: their key is the id of the person. */
-async function endWork(
-  catalog: Catalog,
-  { accountId, id }: PersonDoc,
-  sessions: SessionDoc[],
-): Promise<void> {
+/** Ends the sessions of a person, and pauses the watches of the person. */
+async function endWork(catalog: Catalog, person: PersonDoc, sessions: SessionDoc[]): Promise<void> {
   await endSessions(catalog, sessions);
-  await settleKeyWatches(catalog, { accountId, keyId: id });
+  await settlePersonWatches(catalog, person);
 }
 
 /** The roles of each are looked for among all grants. */
