@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/catalog.ts';
 import { createDeliveryPace } from '../../src/events/pace.ts';
 import { createLeftovers } from '../../src/maintenance/leftovers.ts';
+import type { GrantDoc } from '../../src/people/documents.ts';
 import { createAuditCalls } from '../../src/rpc/audit.ts';
 import { createHubCalls } from '../../src/rpc/hubs.ts';
 import { createKeyCalls } from '../../src/rpc/keys.ts';
@@ -95,6 +96,36 @@ describe('grants', () => {
     await expect(other).rejects.toThrow('You have no role');
   });
 
+  it('for a group count whatever comes after a thousand others, and for no longer name', async () => {
+    const long = 'x'.repeat(500);
+    await grant('group', long, 'viewer');
+    expect(await code(signIn('a', { groups: [`${long}-and-more`] }))).toBe('SCOPE_DENIED');
+    await grant('group', 'last', 'viewer');
+    const groups = Array.from({ length: 1_000 }, (_, i) => `g${i}`).concat('last');
+    expect(await code(signIn('b', { groups }))).toBe('ok');
+    const { people } = await calls.listPeople({ offset: 0 }, operator());
+    expect(people.map((person) => person.groups.length)).toEqual([0, 1_000]);
+    expect(await code(signIn('c', { groups: [], email: `${'x'.repeat(600)}@example.com` }))).toBe(
+      'SCOPE_DENIED',
+    );
+  });
+
+  it('are made once, and are gone when they are taken away', async () => {
+    const [one, other] = await Promise.all([1, 2].map(() => grant('group', 'data', 'viewer', hubIds)));
+    expect(other?.grant?.grantId).toBe(one?.grant?.grantId);
+    const { grants } = await calls.listGrants({ offset: 0 }, operator());
+    expect(grants).toHaveLength(1);
+    // An older release stored it twice.
+    const [stored] = await catalog.store.grants.find({ accountId: 'a', limit: 1 });
+    const hubs = hubIds.toReversed();
+    await catalog.store.grants.insert({ ...(stored as GrantDoc), id: createId('grnt', nowMs), hubIds: hubs });
+    const { secret } = await signIn();
+    await calls.deleteGrant({ grantId: one?.grant?.grantId as string, moreVersions: [] }, operator());
+    expect(await code(authenticate(secret))).toBe('KEY_INVALID');
+    for (const value of ['ada', ' ada@example.com', 'ada@example.com '])
+      expect(await code(grant('email', value, 'viewer'))).toBe('VALIDATION');
+  });
+
   it('name so many hubs together, because each call of a person looks through them', async () => {
     const named = Array.from({ length: 200 }, (_, i) => `dh.hub.${i}`);
     for (let i = 0; i < 100; i++) {
@@ -110,15 +141,22 @@ describe('grants', () => {
 describe('the watches of a person', () => {
   it.each(['disabled', 'removed'])('pause at once when the person is %s', async (how) => {
     await grant('group', 'data', 'admin');
-    const { personId } = await signIn();
-    const watch = { accountId: 'a', version: 1, hubId: hubIds[0], keyId: personId, queryId: 'q', label: 'w' };
+    const { secret, personId } = await signIn();
+    const made = await calls.createKey({ name: 'k', scopes: ['*'] }, acting(await authenticate(secret)));
+    const watch = { accountId: 'a', version: 1, hubId: hubIds[0], queryId: 'q', label: 'w' };
     const schedule = { schedule: { everyS: 3_600 }, when: 'always', to: [], createdAt: 1, updatedAt: 1 };
-    await catalog.store.watches.insert({ ...watch, ...schedule, id: 'w' } as never);
+    // One from a session, and one that a key of the person wrote.
+    for (const [id, keyId] of [
+      ['w', personId],
+      ['v', made.key?.keyId],
+    ])
+      await catalog.store.watches.insert({ ...watch, ...schedule, id, keyId } as never);
     if (how === 'removed') await calls.deletePerson({ personId, moreVersions: [] }, operator());
     else await calls.updatePerson({ personId, disabled: true, moreVersions: [] }, operator());
-    expect(await catalog.store.watches.get('a', 'w')).toMatchObject({ paused: 1 });
+    for (const id of ['w', 'v'])
+      expect(await catalog.store.watches.get('a', id)).toMatchObject({ paused: 1 });
     const events = await catalog.store.events.find({ accountId: 'a', limit: 10 });
-    expect(events.map(({ type }) => type)).toEqual(['watch.paused']);
+    expect(events.map(({ type }) => type)).toEqual(['watch.paused', 'watch.paused']);
   });
 });
 
@@ -247,6 +285,45 @@ describe('people', () => {
     expect(entries).toHaveLength(1);
     await signIn('ada');
     expect(await code(authenticate(key.secret))).toBe('ok');
+  });
+
+  it('are asked for with the token that replaced a used one, whatever fails after that', async () => {
+    await grant('subject', 'ada', 'viewer');
+    const { secret } = await signIn('ada', { refreshToken: Buffer.from('one'), refreshAt: new Date(nowMs) });
+    const take = async () => (await calls.takeRefreshes({ limit: 10 })).refreshes[0];
+    const refresh = await take();
+    const nextToken = Buffer.from('two');
+    // The answer to the first call was lost.
+    for (let i = 0; i < 2; i++) await calls.endRefresh({ refresh, ended: false, nextToken }, ctx());
+    await calls.endRefresh({ refresh, ended: true }, ctx());
+    expect(await code(authenticate(secret))).toBe('ok');
+    expect(await take()).toBeUndefined();
+    nowMs += 60_000;
+    const again = await take();
+    expect(again?.refreshToken).toEqual(nextToken);
+    await calls.endRefresh({ refresh: again, ended: true }, ctx());
+    expect(await code(authenticate(secret))).toBe('KEY_INVALID');
+  });
+
+  it('have keys whose state says so, and which end with them for good', async () => {
+    await grant('subject', 'ada', 'admin');
+    const { secret, personId } = await signIn();
+    const made = await calls.createKey({ name: 'k', scopes: ['*'] }, acting(await authenticate(secret)));
+    const keyId = made.key?.keyId as string;
+    const stateNow = async () => (await calls.listKeys({ page: undefined }, operator())).keys[0]?.state;
+    expect(await stateNow()).toBe('active');
+    await calls.updatePerson({ personId, disabled: true, moreVersions: [] }, operator());
+    expect(await stateNow()).toBe('paused');
+    await calls.deletePerson({ personId, moreVersions: [] }, operator());
+    expect(await stateNow()).toBe('ended');
+    expect(
+      await code(
+        calls.updateKey({ keyId, removedLimits: [], neverExpires: false, handOver: true }, operator()),
+      ),
+    ).toBe('CONFLICT');
+    expect(await code(calls.rotateKey({ keyId }, operator()))).toBe('CONFLICT');
+    expect(await code(authenticate(made.secret))).toBe('KEY_INVALID');
+    expect(await code(calls.revokeKey({ keyId }, operator()))).toBe('ok');
   });
 
   it('are out when an admin disables them', async () => {

@@ -19,6 +19,8 @@ import { auditEntry } from '../audit.ts';
 import { loadCaller, reachOf } from '../key-access.ts';
 
 const valueLength = { min: 1, max: 500 };
+/** Providers know addresses in any script. */
+const mailShape = /^[^\s@]+@[^\s@]+$/;
 
 export function createGrantCalls(catalog: Catalog) {
   const { store } = catalog;
@@ -28,6 +30,8 @@ export function createGrantCalls(catalog: Catalog) {
       const check = createChecker();
       const kind = check.oneOf(['who'], who?.kind ?? '', whoKinds) as WhoKind;
       const value = check.text(['who', kind], who?.value ?? '', valueLength);
+      if (kind === 'email' && !mailShape.test(value))
+        check.fault(['who', kind], 'must be a mail address such as a@example.com');
       check.oneOf(['role'], role, roles);
       if (hubIds.length > hubsOfPersonMax)
         check.fault(['hubIds'], `must have at most ${hubsOfPersonMax} hubs`);
@@ -43,9 +47,14 @@ export function createGrantCalls(catalog: Catalog) {
       };
       requireNoMore(reachOf(principal, await loadCaller(catalog, principal)), reachOfGrant(grant));
       for (const hubId of hubIds) await loadHub(catalog, principal, hubId);
-      requireRoom(await grantsOf(catalog, accountId), grant);
       const entry = auditEntry(catalog, ctx, { rpc: 'createGrant', resourceId: grant.id });
-      return { grant: toGrant(await insertOnce(store.grants, grant, entry)) };
+      return await store.oneByOne(`${accountId} grants`, async () => {
+        const grants = await grantsOf(catalog, accountId);
+        const same = grants.find((one) => isSame(one, grant));
+        if (same !== undefined) return { grant: toGrant(same) };
+        requireRoom(grants, grant);
+        return { grant: toGrant(await insertOnce(store.grants, grant, entry)) };
+      });
     },
 
     listGrants: async (page, ctx) => {
@@ -58,22 +67,29 @@ export function createGrantCalls(catalog: Catalog) {
 
     deleteGrant: async ({ grantId, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
+      const { accountId } = principal;
       const reach = reachOf(principal, await loadCaller(catalog, principal));
-      await remove({
-        collection: store.grants,
-        load: async () => {
-          const grant = await store.grants.get(principal.accountId, grantId);
-          if (grant === null) throw notFound('grant');
-          requireNoStronger(reach, reachOfGrant(grant));
-          return grant;
-        },
-        expected,
-        entry: auditEntry(catalog, ctx, { rpc: 'deleteGrant', resourceId: grantId }),
-      });
+      const load = async () => {
+        const grant = await store.grants.get(accountId, grantId);
+        if (grant === null) throw notFound('grant');
+        requireNoStronger(reach, reachOfGrant(grant));
+        return grant;
+      };
+      const grant = await load();
+      // Older releases, or two processes at once, could store it twice. It must not go on giving the role.
+      for (const { id } of (await grantsOf(catalog, accountId)).filter((one) => isSame(one, grant)))
+        if (id !== grantId) await store.grants.delete(accountId, id);
+      const entry = auditEntry(catalog, ctx, { rpc: 'deleteGrant', resourceId: grantId });
+      await remove({ collection: store.grants, load, expected, entry });
       return {};
     },
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
+
+/** Whether two grants say the same. */
+const isSame = (one: GrantDoc, other: GrantDoc): boolean => contentOf(one) === contentOf(other);
+const contentOf = ({ who: { kind, value }, role, hubIds }: GrantDoc): string =>
+  JSON.stringify([kind, value, role, hubIds?.toSorted()]);
 
 /** Each call of a person finds the roles of the person among all grants. */
 function requireRoom(grants: readonly GrantDoc[], { hubIds: named = [] }: GrantDoc): void {
