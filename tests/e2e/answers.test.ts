@@ -57,6 +57,9 @@ describe('without a key', () => {
     expect((await open('/readyz')).body).toEqual({ status: 'ready' });
     const { body } = await open('/openapi.json');
     expect(body.openapi).toBe('3.1.0');
+    const operations = Object.values<object>(body.paths).flatMap((path) => Object.values(path));
+    const ids = operations.map(({ operationId }) => operationId);
+    expect(ids.filter((id, i) => ids.indexOf(id) !== i)).toEqual([]);
     expect(Object.keys(body.paths)).toContain('/v1/queries/execute');
     expect((await api.get('/metrics')).status).toBe(404);
   });

@@ -20,10 +20,15 @@ import { webhooks } from './webhooks.ts';
 
 export function buildOpenApi(routes: Route[]): object {
   const paths: Record<string, Record<string, object>> = {};
+  const ids = new Set<string>();
   for (const route of routes) {
     const path = toTemplate(route.path);
+    let id = operationId(route);
+    // A list of a resource, and one element of it. The id of the first is kept, because clients are generated from it.
+    if (ids.has(id)) id += 'One';
+    ids.add(id);
     paths[path] ??= {};
-    paths[path][route.method.toLowerCase()] = operation(route);
+    paths[path][route.method.toLowerCase()] = operation(route, id);
   }
   return {
     openapi: '3.1.0',
@@ -46,10 +51,10 @@ export function buildOpenApi(routes: Route[]): object {
 /** A wildcard stands for the path of a query. */
 const toTemplate = (url: string): string => url.replace(/\*$/, '{path}').replaceAll(/:(\w+)/g, '{$1}');
 
-function operation(route: Route): object {
+function operation(route: Route, operationId: string): object {
   return {
     summary: route.summary,
-    operationId: operationId(route),
+    operationId,
     description: route.scope === undefined ? 'Needs no scope.' : `Needs the scope \`${route.scope}\`.`,
     parameters: [
       ...pathParameters(route.path),
