@@ -19,8 +19,11 @@ export type ColumnKind =
   | { is: 'date' | 'time'; bytes: 'iso' | 'packed' }
   /** With `hasZone` it is an instant in UTC. `packed`: MySQL's binary protocol, in which a date can be all zeros. */
   | { is: 'timestamp'; hasZone: boolean; bytes: 'iso' | 'packed' }
-  /** Big-endian bytes that hold a number of bits; with `mayBeDigits`, each value can also be the number in digits. */
-  | { is: 'bits'; width: number; mayBeDigits?: boolean }
+  /**
+   * Big-endian bytes that hold a number of bits; with `mayBeDigits`, each value can also be the number in digits; with
+   * `mayBeNarrower`, it can have fewer bytes.
+   */
+  | { is: 'bits'; width: number; mayBeDigits?: boolean; mayBeNarrower?: boolean }
   /** `hex`: `\x` and two digits for each byte. */
   | { is: 'binary'; bytes: 'raw' | 'hex' }
   /** UTF-8. */

@@ -109,11 +109,14 @@ export const commandBytesMax = payloadMax - 1;
 
 export interface ColumnDefinition {
   name: string;
-  /** The schema and table of the column; empty for an expression. */
+  /**
+   * The schema and table of the column. The schema is empty for an expression, also behind a view or a subquery, and for a
+   * column of a table that the server makes for them.
+   */
   schema: string;
   table: string;
-  /** Not a column of a table, of a view or of a table that the server makes for a union or a subquery. */
-  isExpression: boolean;
+  /** False for MySQL. */
+  isOfMariadb: boolean;
   type: number;
   charset: number;
   length: number;
@@ -187,7 +190,7 @@ function readColumn(
     name: texts[4] ?? '',
     schema: texts[1] ?? '',
     table: texts[3] ?? '',
-    isExpression: texts[5] === '',
+    isOfMariadb: hasExtended,
     charset: source.readUInt16LE(at),
     length: source.readUInt32LE(at + 2),
     type: source[at + 6] as number,

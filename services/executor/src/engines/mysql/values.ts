@@ -98,9 +98,15 @@ export function textKindOf(column: ColumnDefinition): ColumnKind {
   }
 }
 
-/** Some expressions, such as COALESCE and on MariaDB also MAX, have digits as their values: those of the number. */
-const toBits = ({ length: width, isExpression: mayBeDigits }: ColumnDefinition): ColumnKind =>
-  width === 1 ? { is: 'boolean', bytes: 'bit' } : { is: 'bits', width, ...(mayBeDigits && { mayBeDigits }) };
+/**
+ * Some expressions, such as COALESCE and on MariaDB also MAX, have digits as their values: those of the number. Of a CASE
+ * on MySQL, a value has as many bytes as the BIT that it comes from.
+ */
+function toBits({ length: width, schema, isOfMariadb }: ColumnDefinition): ColumnKind {
+  if (width === 1) return { is: 'boolean', bytes: 'bit' };
+  if (schema !== '') return { is: 'bits', width };
+  return { is: 'bits', width, mayBeDigits: true, mayBeNarrower: !isOfMariadb };
+}
 
 const integer = (bits: 8 | 16 | 32 | 64, isUnsigned: boolean): ColumnKind => ({
   is: 'integer',

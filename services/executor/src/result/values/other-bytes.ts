@@ -57,13 +57,14 @@ const bitsMax = 64;
 interface Bits {
   width: number;
   mayBeDigits?: boolean;
+  mayBeNarrower?: boolean;
 }
 
 /**
  * Writes a number as `width` binary digits. The time for each byte grows with their number. Throws SQL_REJECTED for a
  * value that can be read in two ways.
  */
-export function bitsEncoder({ width, mayBeDigits = false }: Bits): FieldEncoder {
+export function bitsEncoder({ width, mayBeDigits = false, mayBeNarrower = false }: Bits): FieldEncoder {
   const encode: FieldEncoder = (out, source, start, end) => {
     if (width > bitsMax || 8 * (end - start) > bitsMax) throw malformedError(`more than ${bitsMax} bits`);
     writeBits(out, readBytes(source, start, end), width);
@@ -73,13 +74,15 @@ export function bitsEncoder({ width, mayBeDigits = false }: Bits): FieldEncoder 
   const isValue = (value: bigint | undefined) => value !== undefined && value < 1n << BigInt(width);
   return (out, source, start, end) => {
     const digits = readDigits(source, start, end);
-    const inBytes = end - start === bytes ? readBytes(source, start, end) : undefined;
+    const isBytes = mayBeNarrower ? end - start <= bytes : end - start === bytes;
+    const inBytes = isBytes ? readBytes(source, start, end) : undefined;
     if (isValue(digits) && isValue(inBytes)) throw ambiguousBits();
     if (isValue(digits)) return writeBits(out, digits as bigint, width);
     if (inBytes !== undefined) return encode(out, source, start, end);
     const text = bytesOfLatin1(source.toString('utf8', start, end));
-    if (text?.length !== bytes) throw ambiguousBits();
-    encode(out, text, 0, bytes);
+    if (text === undefined || !(mayBeNarrower ? text.length <= bytes : text.length === bytes))
+      throw ambiguousBits();
+    encode(out, text, 0, text.length);
   };
 }
 

@@ -24,6 +24,10 @@ const expressions = [
 const whole = [
   'SELECT v AS x FROM hub_bits UNION SELECT v FROM hub_bits',
   'SELECT x FROM (SELECT coalesce(v, v) AS x FROM hub_bits LIMIT 1) AS t',
+  'SELECT x FROM (SELECT coalesce(v, v) AS x FROM hub_bits) AS t',
+  'SELECT x FROM (SELECT v AS x FROM hub_bits) AS t',
+  'WITH t AS (SELECT if(1 = 1, v, v) AS x FROM hub_bits) SELECT x FROM t',
+  'SELECT x FROM hub_bits_view',
 ];
 const statements = [...expressions.map((one) => `SELECT ${one} AS x FROM hub_bits`), ...whole];
 
@@ -35,12 +39,14 @@ describe.each(servers)('BIT on $engine', ({ engine, url }) => {
       await write('DROP TABLE IF EXISTS hub_bits');
       await write(`CREATE TABLE hub_bits (v bit(${width}))`);
       await write(`INSERT INTO hub_bits VALUES (${value})`);
+      await write('CREATE OR REPLACE VIEW hub_bits_view AS SELECT ifnull(v, v) AS x FROM hub_bits');
     };
 
     beforeAll(async () => {
       connection = await connect(engine, url as string);
     });
     afterAll(async () => {
+      await write('DROP VIEW IF EXISTS hub_bits_view');
       await write('DROP TABLE IF EXISTS hub_bits');
       connection.close();
     });
@@ -48,7 +54,7 @@ describe.each(servers)('BIT on $engine', ({ engine, url }) => {
     it.each([
       [5, 21n],
       [12, 21n],
-      [16, 3n],
+      [16, 300n],
       [16, 0x80ffn],
       [33, 2n ** 33n - 1n],
       [64, 2n ** 64n - 1n],
@@ -70,6 +76,24 @@ describe.each(servers)('BIT on $engine', ({ engine, url }) => {
         { x: '0000000000010101' },
       ]);
     });
+
+    it.each([5n, 49n, 54n])(
+      'of 8 bits behind a view, or among wider ones, is %i or refused',
+      async (value) => {
+        await store(8, value);
+        await write('ALTER TABLE hub_bits ADD w bit(16)');
+        const texts = [
+          'SELECT x FROM hub_bits_view',
+          'SELECT x FROM (SELECT coalesce(v, v) AS x FROM hub_bits) AS t',
+          'SELECT CASE WHEN v > 0 THEN v ELSE w END AS x FROM hub_bits',
+        ];
+        for (const text of texts)
+          await ask(connection, text).then(
+            ({ data }) => expect(BigInt(`0b${data?.[0]?.x}`)).toBe(value),
+            (err) => expect(err).toMatchObject({ code: 'SQL_REJECTED' }),
+          );
+      },
+    );
 
     it.each(['if(v > 0, v, 0)', 'CASE WHEN v > 0 THEN v ELSE 1.5 END', 'nullif(if(v > 0, v, 0), 1)'])(
       'among numbers, %s, is the number or refused, and never the bytes of the bits',

@@ -10,7 +10,7 @@ const columnOf = (type: number) => ({
   name: 'v',
   schema: '',
   table: '',
-  isExpression: false,
+  isOfMariadb: false,
   type,
   charset: 63,
   length: 0,
