@@ -50,7 +50,7 @@ export function createGrantCalls(catalog: Catalog) {
       const entry = auditEntry(catalog, ctx, { rpc: 'createGrant', resourceId: grant.id });
       return await store.oneByOne(`${accountId} grants`, async () => {
         const grants = await grantsOf(catalog, accountId);
-        const same = grants.find((one) => isSame(one, grant));
+        const same = grants.find(saysTheSame(grant));
         if (same !== undefined) return { grant: toGrant(same) };
         requireRoom(grants, grant);
         return { grant: toGrant(await insertOnce(store.grants, grant, entry)) };
@@ -77,7 +77,7 @@ export function createGrantCalls(catalog: Catalog) {
       };
       const grant = await load();
       // Older releases, or two processes at once, could store it twice. It must not go on giving the role.
-      for (const { id } of (await grantsOf(catalog, accountId)).filter((one) => isSame(one, grant)))
+      for (const { id } of (await grantsOf(catalog, accountId)).filter(saysTheSame(grant)))
         if (id !== grantId) await store.grants.delete(accountId, id);
       const entry = auditEntry(catalog, ctx, { rpc: 'deleteGrant', resourceId: grantId });
       await remove({ collection: store.grants, load, expected, entry });
@@ -86,8 +86,11 @@ export function createGrantCalls(catalog: Catalog) {
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
 
-/** Whether two grants say the same. */
-const isSame = (one: GrantDoc, other: GrantDoc): boolean => contentOf(one) === contentOf(other);
+/** Returns whether another grant says the same. A grant can name many hubs, so its content is read once. */
+function saysTheSame(grant: GrantDoc): (other: GrantDoc) => boolean {
+  const content = contentOf(grant);
+  return (other) => contentOf(other) === content;
+}
 const contentOf = ({ who: { kind, value }, role, hubIds }: GrantDoc): string =>
   JSON.stringify([kind, value, role, hubIds?.toSorted()]);
 
