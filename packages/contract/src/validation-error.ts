@@ -26,14 +26,15 @@ const faultCharactersMax = 12_000;
 export function listedFaults<F extends { path?: FieldPath; detail: string }>(
   faults: readonly F[],
 ): readonly F[] {
-  let left = faultCharactersMax;
-  const end = faults.slice(0, faultsMax).findIndex(({ path = [], detail }) => {
-    left -= path.join('').length + detail.length;
-    return left < 0;
-  });
-  return faults.length <= faultsMax && end === -1
-    ? faults
-    : faults.slice(0, end === -1 ? faultsMax : Math.max(end, 1));
+  let characters = 0;
+  let count = 0;
+  for (const { path = [], detail } of faults.slice(0, faultsMax)) {
+    characters += path.join('').length + detail.length;
+    // The first one is listed whatever its length is.
+    if (count > 0 && characters > faultCharactersMax) break;
+    count++;
+  }
+  return faults.slice(0, count);
 }
 
 /** The first fault in words, and how many more the error lists; `faults` is not empty. */

@@ -32,8 +32,7 @@ export interface DigestTableState {
 
 /**
  * A hash table with open addressing. The places of entries depend on a random number, so that texts cannot be chosen whose
- * entries all need one place. The last value of an entry must not be 0, because 0 marks a free
- * slot.
+ * entries all need one place. The last value of an entry must not be 0, because 0 marks a free slot.
  */
 export class DigestTable {
   #slots: Uint32Array;

@@ -63,7 +63,7 @@ export function compileSession(
     constants: [...path, ...fixed, ...(someRole === undefined ? [] : [['role', someRole] as const])],
     bind: ({ pinnedJson, contextJson, scalarsAsLists, claimsJson }) => {
       const claims = readsClaims ? claimsOfUser(claimsJson) : {};
-      // The statement looks for names that are no variables, because it knows all of the query.
+      // Names that are no variables are for the statement to find: it knows all variables of the query.
       const given = { pinnedJson, contextJson, scalarsAsLists };
       const resolved = variables.length === 0 ? [] : resolveValues(declarations, given);
       const bound: Setting[] = [...path];

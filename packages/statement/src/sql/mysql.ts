@@ -95,17 +95,14 @@ export function mysqlParams(source: Source, values: Value[]): BoundValue[] {
   const { placeholders, declarations } = source;
   const params: BoundValue[] = [];
   const used = new UsedCharacters();
-  /** Of each variable, as one value and as a list: it is written once for all its places. */
-  const written = { one: new Map<number, Written>(), list: new Map<number, Written>() };
+  /** Of each variable, as one value and then as a list: it is written once for all its places. */
+  const written: Written[] = [];
   for (const { variable, list } of placeholders) {
     const value = values[variable] ?? null;
     const isList = list !== undefined && Array.isArray(value);
-    const known = written[isList ? 'list' : 'one'];
-    let bound = known.get(variable);
-    if (bound === undefined) {
-      bound = toParams(isList ? value : [value], declarations[variable] as Declaration);
-      known.set(variable, bound);
-    }
+    const at = 2 * variable + (isList ? 1 : 0);
+    const bound = written[at] ?? toParams(isList ? value : [value], declarations[variable] as Declaration);
+    written[at] = bound;
     used.add(bound.characters);
     params.push(...bound.params);
   }

@@ -11,7 +11,7 @@ import {
   commentLengthMax,
   schemaColumnsMax,
   schemaKeyColumnsMax,
-  toSchema,
+  schemaOfRows,
 } from '../shared/schema-tables.ts';
 import type { ColumnDefinition } from './protocol.ts';
 import type { TextRow } from './results.ts';
@@ -47,29 +47,7 @@ const keysText = `
 export async function readSchema(runQuery: RunQuery): Promise<Schema> {
   const columns = await runQuery(columnsText, schemaBytesMax);
   const keys = await runQuery(keysText, schemaBytesMax);
-  return toSchema(
-    columns.map(([schema, name, isView, column, type, nullable, comment, tableComment, rows]) => ({
-      schema: schema ?? '',
-      name: name ?? '',
-      kind: isView === '1' ? 'view' : 'table',
-      column: {
-        name: column ?? '',
-        type: type ?? '',
-        nullable: nullable === '1',
-        comment: comment || undefined,
-      },
-      comment: tableComment || undefined,
-      rowEstimate: rows == null ? undefined : Number(rows),
-    })),
-    keys.map(([schema, name, key, column, referencedSchema, table, referencedColumn]) => ({
-      schema: schema ?? '',
-      name: name ?? '',
-      key: key ?? '',
-      column: column ?? '',
-      referenced:
-        table == null ? undefined : { schema: referencedSchema ?? '', table, column: referencedColumn ?? '' },
-    })),
-  );
+  return schemaOfRows(columns, keys, '1');
 }
 
 type RunQuery = (query: string, bytesMax?: number) => Promise<TextRow[]>;

@@ -7,7 +7,7 @@ import {
   commentLengthMax,
   schemaColumnsMax,
   schemaKeyColumnsMax,
-  toSchema,
+  schemaOfRows,
 } from '../shared/schema-tables.ts';
 import type { FieldDescription } from './protocol.ts';
 import type { Statements } from './statements.ts';
@@ -50,29 +50,7 @@ export async function readSchema(connection: {
 }): Promise<Schema> {
   const columns = await connection.rows(columnsText, new OwnAnswer(schemaBytesMax));
   const keys = await connection.rows(keysText, new OwnAnswer(schemaBytesMax));
-  return toSchema(
-    columns.map(([schema, name, isView, column, type, nullable, comment, tableComment, rows]) => ({
-      schema: schema ?? '',
-      name: name ?? '',
-      kind: isView === 't' ? 'view' : 'table',
-      column: {
-        name: column ?? '',
-        type: type ?? '',
-        nullable: nullable === 't',
-        comment: comment || undefined,
-      },
-      comment: tableComment || undefined,
-      rowEstimate: rows == null ? undefined : Number(rows),
-    })),
-    keys.map(([schema, name, key, column, foreignSchema, table, foreignColumn]) => ({
-      schema: schema ?? '',
-      name: name ?? '',
-      key: key ?? '',
-      column: column ?? '',
-      referenced:
-        table == null ? undefined : { schema: foreignSchema ?? '', table, column: foreignColumn ?? '' },
-    })),
-  );
+  return schemaOfRows(columns, keys, 't');
 }
 
 const redefinedText = `

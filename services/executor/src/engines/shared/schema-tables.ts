@@ -23,6 +23,38 @@ export interface KeyColumn extends Pick<SchemaTable, 'schema' | 'name'> {
   referenced: { schema: string; table: string; column: string } | undefined;
 }
 
+type TextRow = (string | null)[];
+
+/**
+ * The same from rows of texts, in the order of the members of `SchemaColumn` and `KeyColumn` that the queries of the engines
+ * select. `yes` is how the engine writes true.
+ */
+export function schemaOfRows(columns: TextRow[], keys: TextRow[], yes: string): Schema {
+  return toSchema(
+    columns.map(([schema, name, isView, column, type, nullable, comment, tableComment, rows]) => ({
+      schema: schema ?? '',
+      name: name ?? '',
+      kind: isView === yes ? 'view' : 'table',
+      column: {
+        name: column ?? '',
+        type: type ?? '',
+        nullable: nullable === yes,
+        comment: comment || undefined,
+      },
+      comment: tableComment || undefined,
+      rowEstimate: rows == null ? undefined : Number(rows),
+    })),
+    keys.map(([schema, name, key, column, referencedSchema, table, referencedColumn]) => ({
+      schema: schema ?? '',
+      name: name ?? '',
+      key: key ?? '',
+      column: column ?? '',
+      referenced:
+        table == null ? undefined : { schema: referencedSchema ?? '', table, column: referencedColumn ?? '' },
+    })),
+  );
+}
+
 /**
  * `columns` must be ordered by table, and `keys` by key. Leaves out a table whose columns are incomplete, unless it is the
  * only one.

@@ -71,17 +71,16 @@ export function bitsEncoder({ width, mayBeDigits = false, mayBeNarrower = false 
   };
   if (!mayBeDigits) return encode;
   const bytes = Math.ceil(width / 8);
+  const fits = (length: number) => (mayBeNarrower ? length <= bytes : length === bytes);
   const isValue = (value: bigint | undefined) => value !== undefined && value < 1n << BigInt(width);
   return (out, source, start, end) => {
     const digits = readDigits(source, start, end);
-    const isBytes = mayBeNarrower ? end - start <= bytes : end - start === bytes;
-    const inBytes = isBytes ? readBytes(source, start, end) : undefined;
+    const inBytes = fits(end - start) ? readBytes(source, start, end) : undefined;
     if (isValue(digits) && isValue(inBytes)) throw ambiguousBits();
     if (isValue(digits)) return writeBits(out, digits as bigint, width);
     if (inBytes !== undefined) return encode(out, source, start, end);
     const text = bytesOfLatin1(source.toString('utf8', start, end));
-    if (text === undefined || !(mayBeNarrower ? text.length <= bytes : text.length === bytes))
-      throw ambiguousBits();
+    if (text === undefined || !fits(text.length)) throw ambiguousBits();
     encode(out, text, 0, text.length);
   };
 }
