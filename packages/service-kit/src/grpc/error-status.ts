@@ -129,7 +129,8 @@ export function toStatus(err: unknown): StatusObject {
   const metadata = new Metadata();
   const detail = toErrorDetail(hubError);
   const whole = ErrorDetail.encode(detail).finish();
-  const details = hubError.message.slice(0, messageCharactersMax);
+  // grpc-js ends the process for half of a pair of surrogates, which the cut or the message itself can have.
+  const details = hubError.message.slice(0, messageCharactersMax).toWellFormed();
   const bytes =
     whole.length <= headerBytesMax
       ? whole

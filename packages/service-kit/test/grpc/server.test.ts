@@ -54,6 +54,27 @@ it('sends a response that its handler has encoded', async () => {
   }
 });
 
+it.each([
+  ['that is cut within a pair of surrogates', `a${'😀'.repeat(1_500)}`],
+  ['that has half of a pair', 'The name \ud83d is taken.'],
+])('sends an error with a text %s', async (_, text) => {
+  const refusal = new HubError('VALIDATION', text);
+  const handlers = new Proxy({}, { get: () => async () => Promise.reject(refusal) });
+  const services = [{ definition: MlServiceService, handlers }];
+  const server = await startGrpcServer({ address: '127.0.0.1:0', services });
+  const client = createGrpcClient(MlServiceService, { address: `127.0.0.1:${server.port}` });
+  try {
+    const call = client.calls.listClassifiers(
+      { offset: 0, limit: undefined },
+      createCallContext({ timeoutMs: 5_000 }),
+    );
+    await expect(call).rejects.toMatchObject({ code: 'VALIDATION', message: text.toWellFormed() });
+  } finally {
+    client.close();
+    await server.close(0);
+  }
+});
+
 describe('a call of a stranger', () => {
   const large = Buffer.alloc(5);
   large.writeUInt32BE(60_000_000, 1);
