@@ -166,6 +166,9 @@ class SessionClient implements ExecutorSession {
   async #feed(call: Pending, input: AsyncIterable<RecordBatch>): Promise<void> {
     const { sequence } = call;
     const isOver = () => this.#calls.get(sequence) !== call;
+    // If the session ends before, the call goes to another executor, and its records can be read once only.
+    await this.#greeting.promise;
+    if (isOver()) return;
     try {
       for await (const batch of input) {
         if (isOver()) return;

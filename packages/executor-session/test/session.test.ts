@@ -2,8 +2,10 @@ import { type ExecuteRequest, ExecutorServiceService, Format } from '@datahub/pr
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { type RunningGrpcServer, startGrpcServer } from '@datahub/service-kit/grpc/server';
+import { freePort } from '@datahub/service-kit/process/free-port';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type BusyWatch, watchBusy } from '../src/busy-watch.ts';
+import { scoreOf } from '../src/cached-queries.ts';
 import type { ExecutionReply, Executor } from '../src/executor.ts';
 import { windowBytes } from '../src/protocol.ts';
 import { openRemoteExecutor } from '../src/remote-executor.ts';
@@ -15,6 +17,11 @@ const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined
 const behaviours: Record<string, Executor['execute']> = {
   small: async (request, _ctx, reply) => {
     reply.chunk(Buffer.from(request.contextJson));
+  },
+  load: async (_request, _ctx, reply) => {
+    const records: string[] = [];
+    for await (const batch of reply.input ?? []) records.push(...batch.records);
+    reply.chunk(Buffer.from(records.join(' ')));
   },
   cut: async (_request, _ctx, reply) => {
     reply.chunk(Buffer.from('rows'));
@@ -180,6 +187,28 @@ describe('a session', () => {
       retryable: false,
     });
     expect(text()).toBe('half');
+  });
+
+  it('sends all records of a load to the executor that is left', async () => {
+    const live = `127.0.0.1:${server.port}`;
+    const dead = `127.0.0.1:${await freePort()}`;
+    const accounts = Array.from({ length: 40 }, (_, i) => `account ${i}`);
+    const deadFirst = accounts.filter((one) => scoreOf(`${one} load`, dead) > scoreOf(`${one} load`, live));
+    for (const accountId of deadFirst.slice(0, 3)) {
+      const gateway = await openRemoteExecutor({
+        addresses: [dead, live],
+        serviceToken: 'a-token-of-at-least-thirty-two-characters',
+        onDown: () => {},
+      });
+      const { reply, text } = collect();
+      async function* input() {
+        for (let i = 0; i < 3; i++) yield { records: [`a${i}`, `b${i}`], lines: [] };
+      }
+      const ctx = createCallContext({ timeoutMs: 60_000, principal: { ...principal, accountId } });
+      await gateway.execute(request('load'), ctx, { ...reply, input: input() });
+      expect(text()).toBe('a0 b0 a1 b1 a2 b2');
+      gateway.close();
+    }
   });
 
   it('hides the message of an unexpected error', async () => {
