@@ -76,10 +76,11 @@ export async function openRemoteExecutor(
       for (let tries = 2 * replicas.current.size; ; tries--) {
         const isAlone = replicas.current.size === 1;
         const known = request.draft ?? sources.get(query);
-        // The executor refuses the call if the query writes by now.
         const isOne = transaction === undefined;
+        // The executor refuses the call if the query writes by now. A load always writes.
+        const mayOnlyRead = isOne && request.load === undefined;
         let onlyReads =
-          request.onlyReads || (isOne && known !== undefined && 'reads' in known && known.reads);
+          request.onlyReads || (mayOnlyRead && known !== undefined && 'reads' in known && known.reads);
         const asking = { ...request, onlyReads, tellSource: known === undefined && isOne };
         const isKnown = onlyReads;
         if (known === undefined)

@@ -112,9 +112,9 @@ async function startExecutor(): Promise<RunningGrpcServer> {
   });
 }
 
-async function read(gateway: Executor, queryId: string): Promise<string> {
+async function read(gateway: Executor, queryId: string, load?: ExecuteRequest['load']): Promise<string> {
   const chunks: Buffer[] = [];
-  const request: ExecuteRequest = { queryId, contextJson: '', format: Format.FORMAT_JSON };
+  const request: ExecuteRequest = { queryId, contextJson: '', format: Format.FORMAT_JSON, load };
   await gateway.execute(request, createCallContext({ timeoutMs: 60_000, principal }), {
     chunk: (bytes) => chunks.push(bytes) > 0,
     onDrain: () => {},
@@ -221,13 +221,13 @@ describe('an execution whose executor is lost', () => {
   beforeEach(startAll);
   afterEach(stopAll);
 
-  const loseAll = async (queryId: string, known: boolean) => {
+  const loseAll = async (queryId: string, known: boolean, load?: ExecuteRequest['load']) => {
     const gateway = gateways[0] as Executor;
     if (known) await read(gateway, queryId);
     slow = new Promise(() => {});
     const runs = () => ran.reduce((sum, counts) => sum + (counts.get(queryId) ?? 0), 0);
     const before = runs();
-    const failure = read(gateway, queryId).catch((err) => err);
+    const failure = read(gateway, queryId, load).catch((err) => err);
     await expect.poll(runs).toBe(before + 1);
     await Promise.all(servers.map((server) => server.close(0, () => {})));
     const { code, retryable, lost } = await failure;
@@ -251,6 +251,11 @@ describe('an execution whose executor is lost', () => {
     await read(gateways[0] as Executor, 'slow/1');
     writing.add('slow/1');
     expect(await loseAll('slow/1', true)).toMatchObject({ code: 'SOURCE_BROKEN', lost: true });
+  });
+
+  it('is reported as lost if it is a load, whatever the query did before', async () => {
+    const lost = await loseAll('slow/1', true, { columns: [], commitEvery: undefined });
+    expect(lost).toMatchObject({ code: 'SOURCE_BROKEN', lost: true });
   });
 });
 
