@@ -3,6 +3,7 @@
  * Loaded with the first sign-in.
  */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { HubError } from '@datahub/service-kit/call/error';
 import { joined } from '@datahub/service-kit/yield-to-loop';
 import { createRemoteJWKSet, customFetch as fetchOfKeys, type JWTVerifyGetKey, jwtVerify } from 'jose';
@@ -103,7 +104,7 @@ export function createProvider(settings: OidcSettings): Provider {
 
     refresh: async (token, subject, keep) => {
       const { config } = await describe();
-      const tokens = await client.refreshTokenGrant(config, token).catch((err) => {
+      const tokens = await askAgain(() => client.refreshTokenGrant(config, token)).catch((err) => {
         if (err.error === 'invalid_grant') return undefined;
         throw away(err);
       });
@@ -220,14 +221,53 @@ const away = (cause: unknown) =>
 const notLogout = (cause?: unknown) =>
   new HubError('KEY_INVALID', 'This is no message of the provider that signs somebody out.', { cause });
 
+/**
+ * An answer can be lost after the provider has replaced the token. Providers that allow for it accept the token before for
+ * some seconds more.
+ */
+const askAgainMs = 2_000;
+
+async function askAgain<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (err) {
+    if (!isLost(err)) throw err;
+    await sleep(askAgainMs);
+    return ask();
+  }
+}
+
+const lostCodes = [
+  ...['OAUTH_TIMEOUT', 'OAUTH_PARSE_ERROR'],
+  ...['OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_RESPONSE_IS_NOT_CONFORM'],
+];
+const busyErrors = ['server_error', 'temporarily_unavailable'];
+
+interface Failure {
+  code?: string;
+  /** What the provider says in words of OAuth. */
+  error?: string;
+  status?: number;
+  /** The response, if it is no message of OAuth. */
+  cause?: unknown;
+}
+
+const statusOf = ({ status, cause }: Failure): number =>
+  status ?? (cause instanceof Response ? cause.status : 0);
+
+/** True if nobody knows what the provider decided: no answer arrived whole, or one that is not of the provider. */
+function isLost(err: unknown): boolean {
+  const { code = '' } = err as Failure;
+  const status = statusOf(err as Failure);
+  return err instanceof TypeError || status >= 500 || (lostCodes.includes(code) && status < 400);
+}
+
 /** The provider refused, or its answer is not one to this sign-in. The cause is for the log, without `secrets`. */
 function toRefusal(err: unknown, secrets: readonly string[]): HubError {
-  const isNetwork = err instanceof TypeError || (err as { name?: string }).name === 'TimeoutError';
-  const status = (err as { status?: number }).status ?? 0;
-  if (isNetwork || status >= 500) return away(err);
-  return new HubError('KEY_INVALID', 'The provider did not confirm this sign-in. Begin it again.', {
-    cause: new Error(reasonOf(err, secrets)),
-  });
+  const cause = new Error(reasonOf(err, secrets));
+  const { error = '' } = err as Failure;
+  if (isLost(err) || busyErrors.includes(error) || statusOf(err as Failure) === 429) return away(cause);
+  return new HubError('KEY_INVALID', 'The provider did not confirm this sign-in. Begin it again.', { cause });
 }
 
 const reasonMax = 300;

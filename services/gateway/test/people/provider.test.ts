@@ -1,11 +1,15 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { syncBuiltinESMExports } from 'node:module';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import timers from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createProvider } from '../../src/people/provider.ts';
 
 /** A provider on this machine, which answers each refresh for this subject. */
 let answered = '';
+/** How it answers at the token endpoint next, instead. */
+let tokenAnswers: ((request: IncomingMessage, response: ServerResponse) => void)[] = [];
 /** What it says of the person beside the token. */
 let userInfo: { status: number; body: string } | undefined;
 let server: Server;
@@ -21,7 +25,10 @@ beforeAll(async () => {
       response.setHeader('content-type', 'application/json').end(userInfo?.body);
       return;
     }
-    const body = request.url?.startsWith('/token')
+    const isToken = request.url?.startsWith('/token');
+    const answer = isToken ? tokenAnswers.shift() : undefined;
+    if (answer !== undefined) return answer(request, response);
+    const body = isToken
       ? { access_token: 'a', token_type: 'bearer', id_token: idToken, refresh_token: 'next' }
       : {
           ...{ issuer, token_endpoint: `${issuer}/token`, jwks_uri: `${issuer}/keys` },
@@ -33,6 +40,10 @@ beforeAll(async () => {
   issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
 afterAll(() => server.close());
+afterEach(() => {
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
+});
 
 const open = () =>
   createProvider({
@@ -70,4 +81,53 @@ it('keeps the token that replaced the used one before it asks for more, of which
   }
   userInfo = { status: 200, body: '{"sub": "ann"}' };
   expect(await open().refresh('token', 'ann', keep)).toMatchObject({ refreshToken: 'next' });
+});
+
+type Answer = (typeof tokenAnswers)[number];
+const answer =
+  (status: number, body: string, type = 'application/json'): Answer =>
+  (_, response) =>
+    void response.writeHead(status, { 'content-type': type }).end(body);
+const refused = answer(400, '{"error":"invalid_grant"}');
+const cut: Answer = ({ socket }, response) => {
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': 500 });
+  response.write('{"access_', () => socket.destroy());
+};
+const lost: [string, Answer][] = [
+  ['no answer', ({ socket }) => void socket.destroy()],
+  ['half of an answer', cut],
+  ['the page of a proxy', answer(503, '<p>busy</p>', 'text/html')],
+  ['a page in its place', answer(200, '<p>sign in to the network</p>', 'text/html')],
+  ['the JSON of a proxy', answer(502, '{"error":"invalid_grant"}')],
+];
+
+describe.each(lost)('%s of the token endpoint', (_, one) => {
+  it('is not the answer that it does not know somebody', async () => {
+    tokenAnswers = [one];
+    const state = { state: 's', nonce: 'n', verifier: 'v' };
+    const signedIn = open().complete('/auth/callback?code=c&state=s', state);
+    await expect(signedIn).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true });
+  });
+
+  it('is asked for again soon, while the provider may still accept the token', async () => {
+    vi.spyOn(timers, 'setTimeout').mockImplementation(async () => undefined);
+    syncBuiltinESMExports();
+    [userInfo, answered] = [undefined, 'ann'];
+    tokenAnswers = [one];
+    expect(await open().refresh('token', 'ann', keep)).toMatchObject({ refreshToken: 'next' });
+    tokenAnswers = [one, one];
+    const asked = open().refresh('token', 'ann', keep);
+    await expect(asked).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true });
+    tokenAnswers = [one, refused];
+    expect(await open().refresh('token', 'ann', keep)).toBeUndefined();
+  });
+});
+
+it('believes the provider that refuses somebody', async () => {
+  tokenAnswers = [refused, refused];
+  expect(await open().refresh('token', 'ann', keep)).toBeUndefined();
+  const signedIn = open().complete('/auth/callback?code=c&state=s', {
+    ...{ state: 's', nonce: 'n', verifier: 'v' },
+  });
+  await expect(signedIn).rejects.toMatchObject({ code: 'KEY_INVALID' });
 });

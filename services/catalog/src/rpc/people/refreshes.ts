@@ -11,8 +11,8 @@ import { saidMembers, withoutSaid } from './sign-in.ts';
 
 /** People of one call. */
 const takenMax = 20;
-/** A gateway that does not answer leaves the person to others. */
-const leaseMs = 60_000;
+/** A gateway that does not answer leaves the person to others. Longer than it waits for the provider. */
+const leaseMs = 120_000;
 
 export function createRefreshCalls(catalog: Catalog) {
   const { people } = catalog.store;
