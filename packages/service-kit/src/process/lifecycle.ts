@@ -28,6 +28,8 @@ export async function runProcess(options: {
   tuneHeap();
   refuseSlowKeyExchange();
   void keepTicksFast();
+  // What it prints may go to a full disk.
+  process.stderr.on('error', () => {});
   let running: RunningService | undefined;
   let closing = false;
   const stop = async (reason: string) => {

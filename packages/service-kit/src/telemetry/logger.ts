@@ -1,8 +1,10 @@
 /** Logs JSON lines to standard output, or readable lines if that is a terminal. */
 
 import { createRequire } from 'node:module';
+import { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
 import type { SettingsReader } from '../settings/settings.ts';
+import { LogOutput, writeAllSync } from './log-output.ts';
 
 export type { Logger };
 
@@ -36,9 +38,15 @@ export function logPlainLine(
 }
 
 export function createLogger(options: LoggerOptions): Logger {
-  const base = { service: options.service };
-  const settings = { level: options.level, base, timestamp: createTimestamp() };
-  if (!options.pretty) return pino(settings, createBatchingStream());
+  const { service } = options;
+  const timestamp = createTimestamp();
+  const settings = { level: options.level, base: { service }, timestamp };
+  const describeLost = (lines: number) => {
+    const msg = 'lines are missing here, because the output of the log took none';
+    const members = JSON.stringify({ level: warn, service, event: 'log.lost', lines, msg });
+    return `${members.slice(0, -1)}${timestamp()}}\n`;
+  };
+  if (!options.pretty) return pino(settings, createBatchingStream(new LogOutput({ describeLost })));
   return pino(settings, createTerminalStream());
 }
 
@@ -67,8 +75,15 @@ export function toSentence(log: Record<string, unknown>): string {
 function createTerminalStream(): NodeJS.WritableStream {
   const require = createRequire(import.meta.url);
   const { build } = require('pino-pretty') as typeof import('pino-pretty');
+  // pino's own destination would try for ever to write to a full disk when the process ends.
+  const destination = new Writable({
+    write: (lines, _encoding, done) => {
+      writeAllSync(lines);
+      done();
+    },
+  });
   return build({
-    destination: 1,
+    destination,
     sync: true,
     hideObject: true,
     ignore: 'pid,hostname',
@@ -84,13 +99,9 @@ const unitBytesMax = 3;
 
 /**
  * Writes lines in batches, at most a quarter of a second late and when the process exits, because a system call for each
- * line would cost more than the line. The batch is a buffer: pino's own destination measures its whole text again for
- * every line.
+ * line would cost more than the line.
  */
-function createBatchingStream(): { write(line: string): void } {
-  const destination = pino.destination({ dest: 1, sync: false, contentMode: 'buffer' });
-  // Its types declare strings only.
-  const write = (bytes: Buffer) => destination.write(bytes as never);
+function createBatchingStream(output: LogOutput): { write(line: string): void } {
   let batch = Buffer.allocUnsafeSlow(batchBytes);
   let used = 0;
   /** Runs only while lines wait, so that a silent process sleeps. */
@@ -99,19 +110,19 @@ function createBatchingStream(): { write(line: string): void } {
     clearTimeout(timer);
     timer = undefined;
     if (used === 0) return;
-    write(batch.subarray(0, used));
+    output.write(batch.subarray(0, used));
     batch = Buffer.allocUnsafeSlow(batchBytes);
     used = 0;
   };
   process.on('exit', () => {
     flush();
-    destination.flushSync();
+    output.endSync();
   });
   return {
     write: (line) => {
       const bytesMax = line.length * unitBytesMax;
       if (bytesMax > batchBytes - used) flush();
-      if (bytesMax > batchBytes) return write(Buffer.from(line));
+      if (bytesMax > batchBytes) return output.write(Buffer.from(line));
       used += batch.write(line, used);
       timer ??= setTimeout(flush, batchMs).unref();
     },
