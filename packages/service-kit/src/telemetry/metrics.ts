@@ -20,6 +20,9 @@ export interface MetricsServerOptions {
   ofProcess?: boolean;
 }
 
+/** How long a request that is being answered has at the end. */
+const scrapeMs = 1_000;
+
 /** Serves the metrics of the process and those of `read` at `/metrics`; port 0 turns it off. */
 export async function serveMetrics(
   read: () => string | Promise<string>,
@@ -39,7 +42,15 @@ export async function serveMetrics(
   });
   return {
     port: (server.address() as AddressInfo).port,
-    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+    close: () =>
+      new Promise<void>((resolve) => {
+        // A connection without a whole request would keep the process for as long as its client likes.
+        const cut = setTimeout(() => server.closeAllConnections(), scrapeMs);
+        server.close(() => {
+          clearTimeout(cut);
+          resolve();
+        });
+      }),
   };
 }
 

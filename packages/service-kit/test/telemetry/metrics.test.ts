@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { freePort } from '@datahub/service-kit/process/free-port';
 import { expect, it } from 'vitest';
 import { createRpcMetrics, serveMetrics } from '../../src/telemetry/metrics.ts';
@@ -34,3 +36,14 @@ it('says beside them whether the service takes calls', async () => {
   expect(await ask()).toEqual([503, { status: 'not ready', missing: ['store'] }]);
   await served.close();
 });
+
+it('ends although a client has sent half of a request', async () => {
+  const served = await serveMetrics(() => '', { host: '127.0.0.1', port: await freePort() });
+  const client = connect(served.port, '127.0.0.1');
+  await once(client, 'connect');
+  client.write('GET /met');
+  const ended = once(client, 'close');
+  client.on('error', () => {});
+  await served.close();
+  await ended;
+}, 10_000);
