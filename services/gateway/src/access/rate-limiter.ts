@@ -1,5 +1,6 @@
 /** Limits the requests of a key, and the refused keys of an address, with token buckets in memory. */
 
+import { hash } from 'node:crypto';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { KeyForm } from '@datahub/service-kit/api-key';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -80,7 +81,9 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     },
 
     admitUser: ({ keyId, user }, perMinute, reply) => {
-      const bucket = bucketOf(users, JSON.stringify([keyId, user?.issuer, user?.subject]), perMinute);
+      // A subject can be as long as a token.
+      const name = hash('sha256', JSON.stringify([keyId, user?.issuer, user?.subject]), 'base64url');
+      const bucket = bucketOf(users, name, perMinute);
       const admitted = bucket.tokens >= 1;
       if (admitted) bucket.tokens -= 1;
       const resetMs = ((perMinute - bucket.tokens) * minuteMs) / perMinute;

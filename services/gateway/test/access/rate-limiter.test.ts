@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { describe, expect, it } from 'vitest';
+import { heldBytes } from '../../../../tests/support/memory.ts';
 import { createRateLimiter } from '../../src/access/rate-limiter.ts';
 
 describe('limits', () => {
@@ -46,6 +47,21 @@ describe('limits', () => {
     pass(1_000);
     admit();
     expect(() => admit()).toThrow();
+  });
+
+  it('count each user of a key by itself, in memory that does not depend on the length of names', () => {
+    const { limits } = create();
+    const reply = { header: () => reply, getHeader: () => undefined } as unknown as FastifyReply;
+    const admit = (subject: string) => {
+      const user = { issuer: 'https://id.example', subject, claimsJson: '{}' };
+      limits.admitUser({ accountId: 'a', keyId: 'k', scopes: [], limits: undefined, user }, 1, reply);
+    };
+    admit('ada');
+    admit('bob');
+    expect(() => admit('ada')).toThrow(expect.objectContaining({ code: 'RATE_LIMITED' }));
+    const before = heldBytes();
+    for (let i = 0; i < 1_000; i++) admit(`${i}${'ж'.repeat(4_400)}`);
+    expect(heldBytes() - before).toBeLessThan(1_000_000);
   });
 
   it('count each key by itself, by its own rate if it has one', () => {
