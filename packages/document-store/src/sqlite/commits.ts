@@ -42,10 +42,14 @@ interface State {
   failure: unknown;
 }
 
-/**
- * Returns a function that commits the first of a batch, and returns the functions that settle their callers once the log is
- * synced.
- */
+interface Committed {
+  /** Settle callers once the log is synced. */
+  answers: (() => void)[];
+  /** What has no answer yet, in its order. */
+  left: Waiting[];
+}
+
+/** Returns a function that commits what a turn is long enough for. */
 function createCommitAll(db: DatabaseSync, state: State, options: CommitsOptions) {
   const { log, reserve, errors } = options;
   const begin = db.prepare('BEGIN IMMEDIATE');
@@ -76,33 +80,34 @@ function createCommitAll(db: DatabaseSync, state: State, options: CommitsOptions
   }
 
   /** The failure stays: only a commit without the reserve shows that the disk has space. */
-  function commitUrgent(batch: Waiting[]): (() => void)[] {
+  function commitUrgent(batch: Waiting[]): Committed {
     const urgent = batch.filter(({ isUrgent }) => isUrgent);
     const refused = refusals(
       batch.filter(({ isUrgent }) => !isUrgent),
       state.failure,
     );
-    if (urgent.length === 0) return refused;
+    if (urgent.length === 0) return { answers: refused, left: [] };
     const answers = reserve.spend(() => {
       const committed = commitOnce(urgent);
       // The reserve needs the space of the log.
       if (committed !== undefined) log.emptyNow();
       return committed;
     });
-    return [...refused, ...(answers ?? refusals(urgent, state.failure))];
+    const answered = answers ?? refusals(urgent, state.failure);
+    return { answers: [...refused, ...answered], left: urgent.slice(answered.length) };
   }
 
-  return (batch: Waiting[]): (() => void)[] => {
+  return (batch: Waiting[]): Committed => {
     try {
       const answers = commitOnce(batch);
       if (answers === undefined) return commitUrgent(batch);
       if (state.failure !== undefined) reserve.fill();
       state.failure = undefined;
-      return answers;
+      return { answers, left: batch.slice(answers.length) };
     } catch (err) {
       // On a disk where even the rollback or the reserve fails, nothing was committed.
       state.failure = errors.from(err);
-      return refusals(batch, state.failure);
+      return { answers: refusals(batch, state.failure), left: [] };
     }
   };
 }
@@ -133,12 +138,18 @@ export function createCommits(db: DatabaseSync, options: CommitsOptions): Commit
     while (waiting.length > 0 && diskFailure === undefined) {
       const batch = waiting;
       waiting = [];
-      const answers = commitAll(batch);
-      const left = batch.splice(answers.length);
-      waiting.unshift(...left);
+      const { answers, left } = commitAll(batch);
+      waiting = left.concat(waiting);
       await onDisk(log.sync);
-      // These were committed and may exist after a restart.
-      const settled = diskFailure === undefined ? answers : refusals(batch, outcomeUnknown(diskFailure));
+      const isLeft = new Set(left);
+      const settled =
+        diskFailure === undefined
+          ? answers
+          : // These were committed and may exist after a restart.
+            refusals(
+              batch.filter((one) => !isLeft.has(one)),
+              outcomeUnknown(diskFailure),
+            );
       for (const answer of settled) answer();
       await onDisk(log.empty);
       if (left.length > 0) await nextIteration();

@@ -182,6 +182,36 @@ describe('the embedded store', () => {
     });
   });
 
+  it('answers each urgent deletion on a full disk, however many they are, and makes nothing that it refused', async () => {
+    const keys = [...notes, { name: 'keys', urgentDeletes: true }];
+    const file = join(dir, 'urgent.db');
+    const ids = Array.from({ length: 2_000 }, (_, i) => `k${i}`);
+    await using(openSqliteStore(file, keys), (store) =>
+      store.collection<Note>('keys').insertMany(ids.map((id) => note(id, 'x'.repeat(300)))),
+    );
+    await using(openSqliteStore(file, keys, { pagesMax: 10 }), async (store) => {
+      const [one, two] = ['y'.repeat(5_000_000), 'y'].map((text, i) =>
+        store
+          .collection<Note>('notes')
+          .insert(note(`${i}`, text))
+          .catch((err) => err),
+      );
+      const deleted = ids.map((id) => store.collection<Note>('keys').delete('a', id));
+      const last = store
+        .collection<Note>('notes')
+        .insert(note('last'))
+        .catch((err) => err);
+      expect(await one).toEqual(unavailable);
+      expect(new Set(await Promise.all(deleted))).toEqual(new Set([true]));
+      expect(await store.collection<Note>('keys').count({ accountId: 'a' })).toBe(0);
+      const results = [await two, await last];
+      const found = await Promise.all(
+        ['1', 'last'].map((id) => store.collection<Note>('notes').get('a', id)),
+      );
+      expect(found.map((doc) => doc !== null)).toEqual(results.map((result) => !(result instanceof Error)));
+    });
+  });
+
   it('acknowledges nothing after a sync has failed, and goes on reading', async () => {
     let fails = false;
     const sync = async () => {
