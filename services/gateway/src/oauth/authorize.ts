@@ -27,7 +27,7 @@ import {
   scopesAsked,
 } from './authorization-request.ts';
 import { createClients, type FindClient, type OAuthClient, shorten } from './clients.ts';
-import { readOffer } from './offer.ts';
+import { createReadOffer, type ReadOffer } from './offer.ts';
 import {
   type Consent,
   commandLineContent,
@@ -63,7 +63,7 @@ interface Asked {
 
 export function createAuthorize(settings: OAuthSettings, deps: AuthorizeDeps) {
   const findClient = createClients(deps.upstreams);
-  const all = { settings, deps, findClient };
+  const all = { settings, deps, findClient, readOffer: createReadOffer(deps.upstreams) };
   return {
     show: async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       const wanted = readParameters(new URL(request.url, settings.issuer).searchParams);
@@ -114,6 +114,7 @@ interface All {
   settings: OAuthSettings;
   deps: AuthorizeDeps;
   findClient: FindClient;
+  readOffer: ReadOffer;
 }
 
 function isOwnForm({ headers }: FastifyRequest, { issuer }: OAuthSettings): boolean {
@@ -211,7 +212,7 @@ async function showConsent(
   const heading = consentHeading(consent);
   if (audienceOf(client.clientId) === 'api')
     return sendPage(reply, { to, heading, content: commandLineContent(consent) });
-  const offer = await readOffer(request.context, scopesAsked(wanted), upstreams);
+  const offer = await all.readOffer(request.context, scopesAsked(wanted));
   return sendPage(reply, { to, heading, content: consentContent(consent, offer) });
 }
 

@@ -4,6 +4,7 @@ import { isReadingCommand } from '@datahub/contract/commands';
 import { isOfQueries } from '@datahub/contract/key-limits';
 import { agentHubsMax } from '@datahub/contract/people/oauth';
 import { withScope } from '@datahub/contract/roles';
+import { createPlaces } from '../http/places.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { isHubOf } from '../mcp/tools.ts';
 import type { Upstreams } from '../upstreams.ts';
@@ -25,8 +26,24 @@ export interface Offer {
 }
 
 const classifiersMax = 1;
+/** The tools of an account take tens of megabytes while they are read. */
+const places = { allMax: 2, accountMax: 1, waitingMax: 50 };
 
-export async function readOffer(
+export type ReadOffer = (context: RequestContext, asked: readonly string[]) => Promise<Offer>;
+
+/** Few offers are read at a time, and accounts take turns. */
+export function createReadOffer(upstreams: Pick<Upstreams, 'catalog' | 'ml'>): ReadOffer {
+  const takePlace = createPlaces(
+    places,
+    `${places.waitingMax} pages of this account are waiting. Try again later.`,
+  );
+  return async (context, asked) => {
+    using _place = await takePlace(context);
+    return await readOffer(context, asked, upstreams);
+  };
+}
+
+async function readOffer(
   context: RequestContext,
   asked: readonly string[],
   { catalog, ml }: Pick<Upstreams, 'catalog' | 'ml'>,
