@@ -71,6 +71,52 @@ it('plans, creates, changes, exports and revokes keys of files, and shows their 
   expect(await keysOf(path)).toEqual([]);
 });
 
+it('exports what files can say, and tells what they cannot', async () => {
+  const { dir, table, path, run, env } = await copyExample('whole', engines[0] as string);
+  await withTable(engines[0] as string, table);
+  expect((await run('apply')).code).toBe(0);
+  const hub = (await api.get('/v1/hubs?limit=20')).body.find((one: { path?: string }) => one.path === path);
+  const { hubId } = hub;
+  const [source] = await api.ok(api.get(`/v1/sources?hubId=${hubId}`));
+  const { label: _, ...settings } = source;
+  const connectionSettings = { ...settings.connectionSettings, user: 'u', password: 'p' };
+  const body = { hubId, label: 'Gone', engine: settings.engine, connectionSettings };
+  const { sourceId } = await api.ok(api.post('/v1/sources', body));
+  await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'Lost', path: 'lost', query: 'SELECT 1' }));
+  await api.ok(api.delete(`/v1/sources/${sourceId}`));
+  const names = [`${path}/My Page!`, `${path}/whole-account`, `${path}/lost-query`, `${path}/page`];
+  const limits = [{}, undefined, { queries: [`${path}/lost`] }, { queries: [`${path}/orders/by-region`] }];
+  for (const [i, name] of names.entries()) {
+    const made = { name, scopes: ['queries:execute'], ...(limits[i] && { limits: limits[i] }) };
+    const { keyId } = await api.ok(api.post('/v1/keys', made));
+    closing.push(() => api.delete(`/v1/keys/${keyId}`));
+  }
+  await mkdir(join(dir, 'keys'));
+  await writeFile(join(dir, 'keys/whole-account.yaml'), 'scopes: [queries:read]\n');
+  const { code, stderr } = await run('export', '--prune');
+  expect([code, stderr.split('\n').slice(0, 3)]).toEqual([
+    0,
+    [
+      'Queries whose source was deleted have no file: lost',
+      '1 key has a name that is no path.',
+      'Keys that hold for more than this hub, or for what it does not have, have no file: whole-account, lost-query',
+    ],
+  ]);
+  expect(await readFile(join(dir, 'keys/page.yaml'), 'utf8')).toContain('orders/by-region');
+  // What files cannot say stays as it was.
+  await rm(join(dir, 'keys/whole-account.yaml'));
+  expect(await run('plan')).toMatchObject({ code: 0, stdout: expect.stringContaining('No changes.') });
+
+  // The label of another hub gives the path of this one.
+  const twin = await api.ok(api.post('/v1/hubs', { label: path.toUpperCase() }));
+  closing.push(() => api.delete(`/v1/hubs/${twin.hubId}?recursive=true`));
+  const other = join(datahub.dir, 'whole-twin');
+  await datahub.ok(['export', other, '--hub', twin.hubId, '--adopt'], { env });
+  expect(await readFile(join(other, 'hub.yaml'), 'utf8')).toContain(`hub: ${path}-2\n`);
+  await datahub.ok(['apply', other], { env });
+  expect((await api.ok(api.get(`/v1/hubs/${hubId}`))).label).toBe(hub.label);
+});
+
 const program = `
 import { createClient } from '@datahub/client';
 import { ordersByRegion } from './hub.ts';

@@ -3,9 +3,12 @@
  * change becomes an `ExactNumber`, and is written as it was read.
  */
 
-const mark = '\u0000exact:';
+import { randomUUID } from 'node:crypto';
+
+/** No text of a result can be one, because nobody knows it before. */
+const mark = `exact ${randomUUID()}:`;
 const tokens = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-const marked = /"\\u0000exact:([-+.\deE]+)"/g;
+const marked = new RegExp(String.raw`"${mark}([-+.\deE]+)"`, 'g');
 
 export class ExactNumber {
   readonly digits: string;
@@ -23,7 +26,7 @@ export class ExactNumber {
 const isPlain = (token: string) => token.startsWith('"') || String(Number(token)) === token;
 
 export function parseExact(text: string): unknown {
-  const prepared = text.replace(tokens, (token) => (isPlain(token) ? token : `"\\u0000exact:${token}"`));
+  const prepared = text.replace(tokens, (token) => (isPlain(token) ? token : `"${mark}${token}"`));
   if (prepared === text) return JSON.parse(text);
   return JSON.parse(prepared, (_key, value) =>
     typeof value === 'string' && value.startsWith(mark) ? new ExactNumber(value.slice(mark.length)) : value,

@@ -9,6 +9,13 @@ describe('exact numbers', () => {
     (json) => expect(writeExact(parseExact(json))).toBe(json),
   );
 
+  it('are never made of texts', () => {
+    const json = JSON.stringify(['\u0000exact:42', '\u0000exact:', 'exact 1:2']);
+    const mixed = `[1.50,${json.slice(1)}`;
+    expect(parseExact(mixed)).toEqual([expect.anything(), ...JSON.parse(json)]);
+    expect(writeExact(parseExact(mixed))).toBe(mixed);
+  });
+
   it('are JavaScript numbers if a double holds their digits', () => {
     expect(parseExact('[1, 1.5, 1.10]')).toMatchObject([1, 1.5, { digits: '1.10' }]);
     expect(restoreDigits(JSON.stringify({ n: parseExact('1.10') }))).toBe('{"n":1.10}');

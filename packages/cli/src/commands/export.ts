@@ -5,11 +5,17 @@ import { type Command, isSet, textOf } from '../command.ts';
 import { CommandError } from '../failure.ts';
 import { readBoards } from '../files/boards.ts';
 import { writeDirectory } from '../files/directory.ts';
-import { type HubFile, hubFileName, readHubFile, toFileSettings } from '../files/hub-file.ts';
-import { type RemoteKeys, readKeys } from '../files/keys.ts';
+import {
+  type HubFile,
+  hubFileName,
+  readHubFile,
+  SourceVariables,
+  toFileSettings,
+} from '../files/hub-file.ts';
+import { readKeys } from '../files/keys.ts';
 import { folderKey, type HubModel } from '../files/model.ts';
 import type { RemoteHub } from '../files/remote.ts';
-import { readClassifiers, readRemote, toHubModel } from '../files/remote.ts';
+import { pathOf, readClassifiers, readRemote, toHubModel } from '../files/remote.ts';
 import { readWatches } from '../files/watches.ts';
 import { findHub, type Hub } from '../hub.ts';
 import { countOf, note, print, printJson } from '../output.ts';
@@ -45,41 +51,39 @@ export const exportHub: Command = {
         `--hub is missing, because ${join(dir, hubFileName)} does not exist. For a hub that does not exist yet: datahub init ${dir}`,
       );
     const hub = await context.hub();
-    const remote = await readRemote(hub, await findHub(hub, named));
+    const read = await readRemote(hub, await findHub(hub, named));
+    const [queries, withoutSource] = partition(read.queries, ({ model }) => model.source !== '');
+    const remote = { ...read, queries };
     const classifiers = isSet(input, 'classifiers')
       ? [...new Set((await readClassifiers(hub)).map(({ name }) => name))].map((name) => ({ name }))
       : (before?.model.classifiers ?? []);
-    const model = toHubModel(remote, classifiers);
+    const model = toHubModel(remote, { path: await pathOf(hub, remote), classifiers });
+    const variables = new SourceVariables(model.path, before?.model.sources);
     model.sources = model.sources.map((source) => {
       const old = before?.model.sources.find(({ label }) => label === source.label)?.connectionSettings;
-      return { ...source, connectionSettings: toFileSettings(source, { hub: model.path, before: old }) };
+      return { ...source, connectionSettings: toFileSettings(source, { variables, before: old }) };
     });
     if (before !== undefined) keepOrder(model, before.model);
     const engines = new Map(model.sources.map(({ label, engine }) => [label, engine]));
-    const found = await readable(() => readWatches(hub, remote));
-    const boards = await readable(() => readBoards(hub, remote));
-    const keys = await readable(() => readKeys(hub, remote, model.path));
+    const found = await readBeside(hub, { remote, path: model.path });
+    // If another hub has got the path meanwhile, nothing is written.
+    if (isSet(input, 'adopt')) await adopt(hub, { remote, path: model.path });
     const written = await writeDirectory(dir, {
       hub: model,
-      watches: found?.watches.map((watch) => watch.model),
-      boards: boards?.boards.map((board) => board.model),
-      keys: keysOf(keys),
+      ...found.models,
+      left: { ...found.left, queries: withoutSource.map(pathOfModel) },
       isMongodb: (source) => engines.get(source) === 'mongodb',
       prune: isSet(input, 'prune'),
     });
     const nameless = remote.queries.filter(({ path }) => path === undefined);
-    if (isSet(input, 'adopt')) await adopt(hub, { remote, path: model.path });
-    else if (nameless.length > 0)
+    if (!isSet(input, 'adopt') && nameless.length > 0)
       note(
         context,
         `${nameless.length} queries have no path. Their files are named after their labels; store these paths with --adopt.`,
       );
-    if (found === undefined) note(context, 'The key may not read watches, so their files stay as they are.');
-    else if (found.nameless > 0)
-      note(context, `${countOf(found.nameless, 'watch has', 'watches have')} no path, and no file.`);
-    if (boards === undefined) note(context, 'The key may not read boards, so their files stay as they are.');
-    else if (boards.nameless > 0)
-      note(context, `${countOf(boards.nameless, 'board has', 'boards have')} no path, and no file.`);
+    if (withoutSource.length > 0)
+      note(context, `Queries whose source was deleted have no file: ${listOf(withoutSource)}`);
+    for (const text of found.notes) note(context, text);
     if (written.others.length > 0)
       note(
         context,
@@ -93,6 +97,61 @@ export const exportHub: Command = {
       );
   },
 };
+
+/** What the hub has beside queries. What files cannot say is left out, and files of it stay as they are. */
+async function readBeside(hub: Hub, { remote, path }: { remote: RemoteHub; path: string }) {
+  const paths = new Set(remote.queries.map(pathOfModel));
+  const notes: string[] = [];
+  const tell = (left: readonly Modelled[], which: string) => {
+    if (left.length > 0) notes.push(`${which} have no file: ${listOf(left)}`);
+    return left.map(pathOfModel);
+  };
+  const ofWatches = await readable(() => readWatches(hub, remote));
+  const [watches, strangeWatches] = partition(ofWatches?.watches ?? [], ({ model }) =>
+    paths.has(model.query),
+  );
+  if (ofWatches === undefined) notes.push('The key may not read watches, so their files stay as they are.');
+  else if (ofWatches.nameless > 0)
+    notes.push(`${countOf(ofWatches.nameless, 'watch has', 'watches have')} no path, and no file.`);
+  const ofBoards = await readable(() => readBoards(hub, remote));
+  const [boards, strangeBoards] = partition(ofBoards?.boards ?? [], ({ model: { cards } }) =>
+    cards.every(({ query }) => query === undefined || paths.has(query)),
+  );
+  if (ofBoards === undefined) notes.push('The key may not read boards, so their files stay as they are.');
+  else if (ofBoards.nameless > 0)
+    notes.push(`${countOf(ofBoards.nameless, 'board has', 'boards have')} no path, and no file.`);
+  const ofKeys = await readable(() => readKeys(hub, remote, path));
+  const [keys, strangeKeys] = partition(ofKeys?.keys ?? [], ({ isForeign }) => !isForeign);
+  const nameless = ofKeys?.nameless ?? 0;
+  if (nameless > 0)
+    notes.push(`${countOf(nameless, 'key has a name that is', 'keys have names that are')} no path.`);
+  return {
+    models: {
+      watches: ofWatches && watches.map(({ model }) => model),
+      boards: ofBoards && boards.map(({ model }) => model),
+      // A hub without keys of files needs no folder of them.
+      keys: keys.length === 0 ? undefined : keys.map(({ model }) => model),
+    },
+    left: {
+      watches: tell(strangeWatches, 'Watches of a query without a file'),
+      boards: tell(strangeBoards, 'Boards with a query without a file'),
+      keys: tell(strangeKeys, 'Keys that hold for more than this hub, or for what it does not have,'),
+    },
+    notes,
+  };
+}
+
+interface Modelled {
+  model: { path: string };
+}
+
+const pathOfModel = ({ model }: Modelled): string => model.path;
+const listOf = (all: readonly Modelled[]): string => all.map(pathOfModel).join(', ');
+
+const partition = <T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[]] => [
+  all.filter(isFirst),
+  all.filter((one) => !isFirst(one)),
+];
 
 /**
  * A hub has its folders and sources in the order in which they were created, and a file can have them in any. What the
@@ -143,7 +202,3 @@ const readable = <T>(read: () => Promise<T>): Promise<T | undefined> =>
     if (err instanceof ProblemError && err.status === 403) return undefined;
     throw err;
   });
-
-/** A hub without keys of files needs no folder of them. */
-const keysOf = (found: RemoteKeys | undefined) =>
-  found === undefined || found.keys.length === 0 ? undefined : found.keys.map((key) => key.model);

@@ -282,7 +282,7 @@ function explain(err: unknown, step: Step): unknown {
     );
   // Nothing in the files causes these.
   if ([0, 401, 403, 429].includes(err.status) || err.status >= 500) return err;
-  if ((step.kind === 'watch' || step.kind === 'board') && step.action !== 'delete')
+  if ((step.kind === 'watch' || step.kind === 'board' || step.kind === 'key') && step.action !== 'delete')
     return new CommandError(`${step.file.file}: ${name}: ${err.message} ${pointersOf(err)}`);
   const file = 'file' in step && step.kind === 'query' ? step.file : undefined;
   if (file === undefined)

@@ -13,6 +13,7 @@ import {
   type BoardModel,
   folderKey,
   type HubModel,
+  isPath,
   type KeyModel,
   type QueryModel,
   type WatchModel,
@@ -22,7 +23,6 @@ import { changedWatchMembers, readWatchFile, type WatchFile, writeWatchFile } fr
 
 /** By the ending: whether the text is SQL. */
 const endings: Readonly<Record<string, boolean>> = { '.sql': true, '.mongodb': false };
-const queryPath = /^[a-z0-9_-]+(\/[a-z0-9_-]+)*$/;
 const folderName = 'queries';
 const watchFolder = 'watches';
 const boardFolder = 'boards';
@@ -109,7 +109,7 @@ const faultOf = (file: string, detail: string): Fault => ({ file, line: 1, colum
 function pathOf(file: string, faults: Fault[]): string {
   const path = toQueryPath(file.slice(file.indexOf('/') + 1, -extname(file).length));
   const detail = 'The path of a file may have the characters a-z, 0-9, - and _, and at most 200 of them.';
-  if (!queryPath.test(path) || path.length > 200) faults.push(faultOf(file, detail));
+  if (!isPath(path)) faults.push(faultOf(file, detail));
   return path;
 }
 
@@ -245,6 +245,8 @@ interface Wanted {
   watches?: WatchModel[] | undefined;
   boards?: BoardModel[] | undefined;
   keys?: KeyModel[] | undefined;
+  /** What files cannot say. Files with these paths stay as they are. */
+  left?: Partial<Record<'queries' | 'watches' | 'boards' | 'keys', readonly string[]>>;
   isMongodb(source: string): boolean;
   prune: boolean;
 }
@@ -252,10 +254,10 @@ interface Wanted {
 /** `prune` removes the files of queries, watches, boards and keys that the model does not have. */
 export async function writeDirectory(
   dir: string,
-  { hub, watches, boards, keys, isMongodb, prune }: Wanted,
+  { hub, watches, boards, keys, left = {}, isMongodb, prune }: Wanted,
 ): Promise<Written> {
   const strange = [...hub.queries, ...(watches ?? []), ...(boards ?? []), ...(keys ?? [])].find(
-    ({ path }) => !queryPath.test(path),
+    ({ path }) => !isPath(path),
   );
   if (strange !== undefined)
     throw new CommandError(
@@ -309,7 +311,11 @@ export async function writeDirectory(
     const present = await readFile(path, 'utf8').catch(() => undefined);
     if (present === undefined || !says(present)) await writeFile(path, text);
   }
-  const others = before.filter((file) => !contents.has(file));
+  const leftFiles = new Set(
+    Object.entries(left).flatMap(([folder, paths]) => paths.map((path) => `${folder}/${path}`)),
+  );
+  const isLeft = (file: string) => leftFiles.has(toQueryPath(file.slice(0, -extname(file).length)));
+  const others = before.filter((file) => !contents.has(file) && !isLeft(file));
   if (prune) for (const file of others) await rm(join(dir, file));
   return { files: [...contents.keys()], removed: prune ? others : [], others: prune ? [] : others };
 }

@@ -159,21 +159,46 @@ export function envNameOf({ hub, label }: { hub: string; label: string }, path: 
   return `${prefix}_${path.join('_')}`.toUpperCase();
 }
 
+/** The variables of the environment for the sources of a hub. No source gets one of another, whatever the labels. */
+export class SourceVariables {
+  readonly #hub: string;
+  readonly #ownerOf = new Map<string, string>();
+
+  /** `before`: sources that have theirs. */
+  constructor(hub: string, before: readonly SourceModel[] = []) {
+    this.#hub = hub;
+    for (const { label, connectionSettings } of before)
+      for (const path of maskedPaths) {
+        const name = envName(memberOf(connectionSettings, path));
+        if (name !== undefined) this.#ownerOf.set(name, label);
+      }
+  }
+
+  /** Returns the variables of these settings of a source, in their order. */
+  take(label: string, paths: readonly (readonly string[])[]): string[] {
+    for (let count = 1; ; count++) {
+      const suffix = count === 1 ? [] : [`${count}`];
+      const names = paths.map((path) => envNameOf({ hub: this.#hub, label }, [...suffix, ...path]));
+      if (names.some((name) => (this.#ownerOf.get(name) ?? label) !== label)) continue;
+      for (const name of names) this.#ownerOf.set(name, label);
+      return names;
+    }
+  }
+}
+
 /**
  * The settings of a source as they may be in a file: what the hub masks becomes `${env:NAME}`. Expressions that the
  * file had before stay, and so does its user.
  */
 export function toFileSettings(
   { label, connectionSettings }: SourceModel,
-  { hub, before = {} }: { hub: string; before?: Record<string, unknown> | undefined },
+  { variables, before = {} }: { variables: SourceVariables; before?: Record<string, unknown> | undefined },
 ): Record<string, unknown> {
   const settings = structuredClone(connectionSettings);
-  for (const masked of maskedPaths) {
-    const value = memberOf(settings, masked);
-    if (value === undefined || value === '') continue;
-    if (masked[0] === 'password' && settings.passwordFrom !== undefined) delete settings.password;
-    else setMember(settings, masked, `\${env:${envNameOf({ hub, label }, masked)}}`);
-  }
+  if (settings.passwordFrom !== undefined) delete settings.password;
+  const masked = maskedPaths.filter((path) => !['', undefined].includes(memberOf(settings, path) as string));
+  const names = variables.take(label, masked);
+  for (const [i, path] of masked.entries()) setMember(settings, path, `\${env:${names[i]}}`);
   return keepExpressions(settings, before);
 }
 

@@ -10,12 +10,14 @@ import { type Hub, listAll } from '../hub.ts';
 import { hubChanged } from './conflicts.ts';
 import type { Fault } from './fault.ts';
 import { changedKeyMembers, type KeyFile } from './key-file.ts';
-import type { KeyModel } from './model.ts';
+import { isPath, type KeyModel } from './model.ts';
 import { type RemoteHub, readClassifiers } from './remote.ts';
 
 export interface RemoteKey {
   keyId: string;
   model: KeyModel;
+  /** True if its limits name what files of this hub cannot name, or if it holds for more than the hub. */
+  isForeign: boolean;
 }
 
 export type KeyStep =
@@ -25,13 +27,15 @@ export type KeyStep =
 
 export interface RemoteKeys {
   keys: RemoteKey[];
+  /** The number of keys whose names begin with the path of the hub and are no paths. */
+  nameless: number;
   classifierIds: Map<string, string>;
 }
 
 type Listed = Routes['GET /v1/keys']['answer'][number];
 type Whole = Required<Pick<Listed, 'scopes' | 'limits'>> & Listed;
 
-/** The keys whose names say that they are of this hub. Of several with one name, after a rotation, the newest counts. */
+/** The keys whose names are paths in this hub. Of several with one name, after a rotation, the newest counts. */
 export async function readKeys(hub: Hub, remote: RemoteHub | undefined, path: string): Promise<RemoteKeys> {
   const [found, classifiers] = await Promise.all([
     listAll(hub, 'GET /v1/keys', {}),
@@ -42,7 +46,8 @@ export async function readKeys(hub: Hub, remote: RemoteHub | undefined, path: st
     }),
   ]);
   const names = new Map(classifiers.map(({ classifierId, name }) => [classifierId, name]));
-  const own = found.filter(({ name, state }) => name.startsWith(`${path}/`) && state === 'active');
+  const ofHub = found.filter(({ name, state }) => name.startsWith(`${path}/`) && state === 'active');
+  const own = ofHub.filter(({ name }) => isPath(name.slice(path.length + 1)));
   const hidden = own.find(({ scopes }) => scopes === undefined);
   if (hidden !== undefined)
     throw new CommandError(`The key ${hidden.name} may do more than yours, so it cannot be compared.`);
@@ -51,12 +56,20 @@ export async function readKeys(hub: Hub, remote: RemoteHub | undefined, path: st
     const other = newest.get(key.name);
     if (other === undefined || (other.createdAt ?? '') < (key.createdAt ?? '')) newest.set(key.name, key);
   }
+  const paths = new Set(remote?.queries.map(({ model }) => model.path));
+  const classifierIds = new Map(classifiers.map(({ classifierId, name }) => [name, classifierId]));
   return {
-    keys: [...newest.values()].map((key) => ({
-      keyId: key.keyId,
-      model: toModel(key, { path: key.name.slice(path.length + 1), remote, names }),
-    })),
-    classifierIds: new Map(classifiers.map(({ classifierId, name }) => [name, classifierId])),
+    keys: [...newest.values()].map((key) => {
+      const model = toModel(key, { path: key.name.slice(path.length + 1), remote, names });
+      const { queries, classifiers: trained = [], user } = model.limits;
+      const isForeign =
+        queries?.length === 0 ||
+        [...(queries ?? []), ...(user?.public ?? [])].some((one) => !paths.has(one)) ||
+        trained.some((one) => !classifierIds.has(one));
+      return { keyId: key.keyId, model, isForeign };
+    }),
+    classifierIds,
+    nameless: ofHub.length - own.length,
   };
 }
 

@@ -167,6 +167,10 @@ export const settingsOf = <const Absent = undefined>(query: QuerySettings, absen
 export const folderKey = (labels: readonly string[]): string => JSON.stringify(labels);
 
 /** Returns a path for a label, which no other of `taken` has. */
+/** True for a path that the hub accepts, and a file can have. */
+export const isPath = (text: string): boolean =>
+  text.length <= 200 && /^[a-z0-9_-]+(\/[a-z0-9_-]+)*$/.test(text);
+
 export function toPath(label: string, taken: ReadonlySet<string> = new Set()): string {
   const plain = label.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
   const slug =

@@ -1,7 +1,7 @@
 /** The hub that `init` and `import` begin with. */
 
 import type { EngineName } from '@datahub/contract/engines';
-import { envNameOf } from './hub-file.ts';
+import { SourceVariables } from './hub-file.ts';
 import { type HubModel, type SourceModel, toPath } from './model.ts';
 
 const ports: Readonly<Record<EngineName, number>> = {
@@ -15,7 +15,7 @@ export const sourceLabel = 'Database';
 /** A hub with a source whose log-in is in the environment. */
 export function newHub(name: string, engine: EngineName): HubModel {
   const path = toPath(name);
-  const sources = [toSource(path, { label: sourceLabel, engine })];
+  const sources = [toSource(path, new SourceVariables(path), { label: sourceLabel, engine })];
   return { path, label: name, sources, folders: [], classifiers: [], queries: [] };
 }
 
@@ -31,9 +31,10 @@ export interface NewSource {
 /** A source whose log-in is in the environment, and whose address has defaults. */
 export function toSource(
   hub: string,
+  variables: SourceVariables,
   { label, engine, host, port, database, needsTls }: NewSource,
 ): SourceModel {
-  const secret = (member: string) => `\${env:${envNameOf({ hub, label }, [member])}}`;
+  const [user, password] = variables.take(label, [['user'], ['password']]).map((name) => `\${env:${name}}`);
   return {
     label,
     engine,
@@ -41,8 +42,8 @@ export function toSource(
       host: host ?? '127.0.0.1',
       port: port ?? ports[engine],
       database: database ?? hub,
-      user: secret('user'),
-      password: secret('password'),
+      user,
+      password,
       ...(needsTls === true ? { tls: { mode: 'require' } } : {}),
     },
   };

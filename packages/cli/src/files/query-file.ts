@@ -62,7 +62,7 @@ export function writeQueryFile(query: QueryModel): string {
   };
   const known = Object.fromEntries(Object.entries(front).filter(([, value]) => value !== undefined));
   const comments = writeYaml(known)
-    .trimEnd()
+    .replace(/\n$/, '')
     .split('\n')
     .map((line) => (line === '' ? '--' : `-- ${line}`));
   // The steps have their texts.
@@ -98,7 +98,7 @@ export function readQueryFile(
     faults.push({ file, line: odd + 2, column: 1, detail: 'The line must begin with "-- ".' });
     return undefined;
   }
-  const yaml = front.map((line) => line.slice(3)).join('\n');
+  const yaml = front.map((line) => `${line.slice(3)}\n`).join('');
   const located = readYaml<Front>(yaml, { origin: { file, line: 2, column: 4 }, shape, faults });
   if (located === undefined) return undefined;
   const { folder, ...rest } = located.value;

@@ -114,8 +114,21 @@ export async function readClassifiers(hub: Hub): Promise<(ClassifierModel & { cl
   return found.map(({ classifierId, name }) => ({ classifierId, name }));
 }
 
-export const toHubModel = (remote: RemoteHub, classifiers: ClassifierModel[]): HubModel => ({
-  path: remote.path ?? toPath(remote.label),
+/** The path of the hub, or one that it can have: none of another hub. */
+export async function pathOf(hub: Hub, { path, label }: RemoteHub): Promise<string> {
+  if (path !== undefined) return path;
+  const lists = await Promise.all([
+    listAll(hub, 'GET /v1/hubs', { limit: 20 }),
+    listAll(hub, 'GET /v1/hubs', { archived: '1', limit: 20 }),
+  ]);
+  return toPath(label, new Set(lists.flat().flatMap((one) => one.path ?? [])));
+}
+
+export const toHubModel = (
+  remote: RemoteHub,
+  { path, classifiers }: Pick<HubModel, 'path' | 'classifiers'>,
+): HubModel => ({
+  path,
   label: remote.label,
   sources: remote.sources.map(({ label, engine, connectionSettings }) => ({
     label,

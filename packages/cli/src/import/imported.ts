@@ -2,6 +2,7 @@
 
 import { type EngineName, engines } from '@datahub/contract/engines';
 import type { Fault } from '../files/fault.ts';
+import { SourceVariables } from '../files/hub-file.ts';
 import { type HubModel, type QueryModel, type SourceModel, toPath } from '../files/model.ts';
 import { toSource } from '../files/new-hub.ts';
 import type { Converted } from './plain-sql.ts';
@@ -41,9 +42,11 @@ export class Imported {
   readonly #sources = new Map<string, SourceModel>();
   readonly #paths = new Set<string>();
   readonly #hub: string;
+  readonly #variables: SourceVariables;
 
   constructor(hub: string) {
     this.#hub = hub;
+    this.#variables = new SourceVariables(hub);
   }
 
   /** Adds a query, or its misfits. */
@@ -67,7 +70,7 @@ export class Imported {
     this.notes.push(...[...new Set(notes)].map((detail) => ({ file, detail })));
     const path = found.path === undefined ? toPath(label, this.#paths) : freePath(found.path, this.#paths);
     this.#paths.add(path);
-    this.#sources.set(source.label, toSource(this.#hub, { ...source, engine }));
+    this.#sources.set(source.label, toSource(this.#hub, this.#variables, { ...source, engine }));
     const optional = cache === undefined ? {} : { cache };
     this.queries.push({ path, label, source: source.label, folder, notNull: [], ...converted, ...optional });
   }

@@ -62,6 +62,7 @@ export function convertSql(source: string, engine: EngineName): Converted | Misf
     dialect,
     hasBraces: true,
     hasOptionalParts: true,
+    doublesPercent: isPython,
     placeholders: `${inBoth}|${placeholders[dialect]}`,
     fill: (slot) => {
       const { name } = slot;

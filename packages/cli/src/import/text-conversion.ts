@@ -29,6 +29,8 @@ export interface Rules {
   hasOptionalParts: boolean;
   /** A column that the product leaves without a name has none here, either. */
   keepsColumnNames?: boolean;
+  /** `%%` is `%` everywhere, also in quotes and comments. */
+  doublesPercent?: boolean;
   /** A regular expression of further placeholders, each a named group. */
   placeholders?: string;
   /** The SQL for a slot. Throws an error of `Refusal` if there is none. */
@@ -112,7 +114,7 @@ export class TextConversion {
 
   #convertMatch(whole: string, groups: Record<string, string | undefined>, place: Place): string {
     const { comment, quoted, end, percent, braces: inner, optional: part } = groups;
-    if (comment !== undefined) return whole;
+    if (comment !== undefined) return this.#plain(whole);
     if (quoted !== undefined) return this.#convertQuoted(whole, place);
     if (end !== undefined) return this.#convertEnd(place);
     if (part !== undefined) return this.#convertOptional(whole, part, place);
@@ -122,6 +124,10 @@ export class TextConversion {
     if (found === undefined || percent !== undefined)
       return this.#fill({ ...this.#slot('%%', place), position: 'value' }, place.at);
     return this.#fill({ ...this.#slot(whole, place), position: 'value' }, place.at);
+  }
+
+  #plain(text: string): string {
+    return this.#rules.doublesPercent === true ? text.replaceAll('%%', '%') : text;
   }
 
   #slot(name: string, { before, rest }: Place): Slot {
@@ -148,7 +154,7 @@ export class TextConversion {
 
   /** A text becomes the text of its parts, one after the other. */
   #convertQuoted(whole: string, place: Place): string {
-    if (!this.#rules.hasBraces || !whole.includes('{{')) return whole;
+    if (!this.#rules.hasBraces || !whole.includes('{{')) return this.#plain(whole);
     const isText = whole.startsWith("'") || (whole.startsWith('"') && this.#rules.dialect === 'mysql');
     const parts = whole.slice(1, -1).split(/\{\{\{?\s*([^{}]*?)\s*\}?\}\}/);
     if (!isText || parts.length === 1) {
@@ -162,7 +168,7 @@ export class TextConversion {
       i % 2 === 0
         ? part === ''
           ? ''
-          : `'${part}'`
+          : `'${this.#plain(part)}'`
         : this.#fill({ name: part, quoted, position: 'value', before, rest }, place.at),
     );
     const text = isAlone ? (pieces[1] as string) : `CONCAT(${pieces.filter((one) => one !== '').join(', ')})`;

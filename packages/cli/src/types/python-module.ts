@@ -41,7 +41,7 @@ function toFunctionName(name: string, used: Set<string>): string {
 
 function toDeclarations(query: ModuleQuery, functionName: string): string {
   const { name, label, queryId, hubId, path, reads, values, rows } = query;
-  const typeName = name.charAt(0).toUpperCase() + name.slice(1);
+  const typeName = (name.charAt(0).toUpperCase() + name.slice(1)).normalize('NFKC');
   const valuesType = hasMembers(values) && query.knowsVariables ? `${typeName}Values` : undefined;
   const rowType = hasMembers(rows) ? `${typeName}Row` : undefined;
   const row = rowType ?? 'dict[str, Any]';

@@ -23,6 +23,15 @@ describe('readQueryFile', () => {
     expect(read(writeQueryFile(model as NonNullable<typeof model>)).model).toEqual(model);
   });
 
+  it.each(['Use it.\n\n\n', 'a\u00A0', '\u6CE8\u6587\u3000', 'ends\n', ' \n '])(
+    'keeps the end of the last setting: %j',
+    (description) => {
+      const { model } = read(text);
+      const query = { ...(model as NonNullable<typeof model>), tool: { name: 'orders', description } };
+      expect(read(writeQueryFile(query))).toEqual({ model: query, faults: [] });
+    },
+  );
+
   it('names the place of each member of the wrong kind', () => {
     const settings = [
       'cache: {maxAgeS: long}',

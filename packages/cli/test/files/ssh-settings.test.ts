@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { withoutDefaults } from '../../src/files/compare.ts';
 import type { Fault } from '../../src/files/fault.ts';
-import { readHubFile, toFileSettings } from '../../src/files/hub-file.ts';
+import { readHubFile, SourceVariables, toFileSettings } from '../../src/files/hub-file.ts';
 
 const fileWith = (ssh: string) => `hub: shop
 label: Shop
@@ -32,7 +32,7 @@ it('writes the secret of a bastion as an expression, and compares without its us
   const connectionSettings = { host: 'db', port: 1, database: 'd', user: 'u****', password: 'p****', ssh };
   const written = toFileSettings(
     { label: 'Orders', engine: 'postgres', connectionSettings },
-    { hub: 'shop' },
+    { variables: new SourceVariables('shop') },
   );
   expect(written.ssh).toEqual({ ...ssh, privateKey: `\${env:SHOP_ORDERS_SSH_PRIVATEKEY}` });
   const { port: _, ...usual } = ssh;

@@ -17,7 +17,13 @@ describe('convertSql', () => {
       ],
     ],
     ['SELECT %(a)s, 5 %% 2', 'SELECT :a, 5 % 2', required('a')],
+    [
+      "SELECT '50%%', DATE_FORMAT(d, '%%Y') /* 5%% */, \"a%%\" = %(a)s -- %%",
+      "SELECT '50%', DATE_FORMAT(d, '%Y') /* 5% */, \"a%\" = :a -- %",
+      required('a'),
+    ],
     ['SELECT 5 %% 2', 'SELECT 5 %% 2', []],
+    ["SELECT '5%%' -- %%", "SELECT '5%%' -- %%", []],
     [
       "SELECT j ? 'k', a @> b, @c, @@d, x::int, y[1:2]",
       "SELECT j ? 'k', a @> b, :c, @@d, x::int, y[1:2]",

@@ -126,6 +126,12 @@ def frame_by_region(hub: Hub, /, **values: Unpack[ByRegionValues]) -> Any:
     expect(functions).toEqual(['json_2', 'a_b', 'a_b_2', 'date_2', 'iter_a_b_3']);
   });
 
+  it('has names of types as Python compares them', () => {
+    const text = generated(document({ name: 'i\u0307stanbul' }, object({ a: { type: 'string' } })));
+    expect(text).toContain('\u0130stanbulValues = TypedDict(');
+    expect(text).toBe(text.normalize('NFKC'));
+  });
+
   it('takes no name that the module uses', () => {
     const code = library.replaceAll(/"""[\s\S]*?"""|(?<!f)"[^"\n]*"|#.*/g, '');
     const words = new Set([...code.matchAll(/(?<![.\w])[a-z]\w*/g)].map(([word]) => word));
