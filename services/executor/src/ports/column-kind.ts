@@ -21,9 +21,9 @@ export type ColumnKind =
   | { is: 'timestamp'; hasZone: boolean; bytes: 'iso' | 'packed' }
   /**
    * Big-endian bytes that hold a number of bits; with `mayBeDigits`, each value can also be the number in digits; with
-   * `mayBeNarrower`, it can have fewer bytes.
+   * `mayBeNarrower`, it can have fewer bytes. With `areDigits`, each value is the number in digits.
    */
-  | { is: 'bits'; width: number; mayBeDigits?: boolean; mayBeNarrower?: boolean }
+  | { is: 'bits'; width: number; mayBeDigits?: boolean; mayBeNarrower?: boolean; areDigits?: true }
   /** `hex`: `\x` and two digits for each byte. */
   | { is: 'binary'; bytes: 'raw' | 'hex' }
   /** UTF-8. */

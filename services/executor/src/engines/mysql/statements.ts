@@ -7,7 +7,7 @@ import { withCommentInFront } from '../shared/comment.ts';
 import { controlError, NotPreparable, tooLargeError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { begin, rollback, savepoint, undo } from './session.ts';
-import { formatOf, kindOf, sizeOf, textKindOf, toOutParameter, typeName } from './values.ts';
+import { formatOf, kindOf, outKindOf, sizeOf, textKindOf, toOutParameter, typeName } from './values.ts';
 import { ok, type Response, type Wire } from './wire.ts';
 
 export interface Prepared {
@@ -265,6 +265,7 @@ export class ResultColumns {
   readonly offsets: Int32Array;
   readonly #definitions: readonly protocol.ColumnDefinition[];
   #columns: SinkColumn[] | undefined;
+  #outColumns: SinkColumn[] | undefined;
 
   constructor(
     packets: readonly Buffer[],
@@ -282,14 +283,11 @@ export class ResultColumns {
 
   /** Returns the same array each time. */
   forSink(areOutParameters: boolean): readonly SinkColumn[] {
-    this.#columns ??= this.#definitions.map((definition) => {
-      const column = areOutParameters ? toOutParameter(definition) : definition;
-      return {
-        name: column.name,
-        type: typeName(column),
-        kind: this.isText ? textKindOf(column) : kindOf(column),
-      };
-    });
+    if (areOutParameters) {
+      this.#outColumns ??= this.#definitions.map(toOutParameter).map(toSinkColumn(outKindOf));
+      return this.#outColumns;
+    }
+    this.#columns ??= this.#definitions.map(toSinkColumn(this.isText ? textKindOf : kindOf));
     return this.#columns;
   }
 
@@ -305,6 +303,14 @@ export class ResultColumns {
     return to - from === end - start && source.compare(this.bytes, from, to, start, end) === 0;
   }
 }
+
+const toSinkColumn =
+  (toKind: typeof kindOf) =>
+  (column: protocol.ColumnDefinition): SinkColumn => ({
+    name: column.name,
+    type: typeName(column),
+    kind: toKind(column),
+  });
 
 /** The most bytes of definitions that are stored with a statement. */
 const keptBytesMax = 65_536;

@@ -141,6 +141,12 @@ const textCharset = 255;
 export const toOutParameter = (column: ColumnDefinition): ColumnDefinition =>
   (column.flags & binaryFlag) === 0 ? { ...column, charset: textCharset } : column;
 
+/** The kind of a column with the value of an OUT parameter. A BIT is sent as the number in digits. */
+export function outKindOf(column: ColumnDefinition): ColumnKind {
+  const kind = kindOf(column);
+  return kind.is === 'bits' ? { is: 'bits', width: kind.width, areDigits: true } : kind;
+}
+
 const names: Record<number, string> = {
   0: 'decimal',
   1: 'tinyint',

@@ -58,21 +58,29 @@ interface Bits {
   width: number;
   mayBeDigits?: boolean;
   mayBeNarrower?: boolean;
+  areDigits?: true;
 }
 
 /**
  * Writes a number as `width` binary digits. The time for each byte grows with their number. Throws SQL_REJECTED for a
  * value that can be read in two ways.
  */
-export function bitsEncoder({ width, mayBeDigits = false, mayBeNarrower = false }: Bits): FieldEncoder {
+export function bitsEncoder(bits: Bits): FieldEncoder {
+  const { width, mayBeDigits = false, mayBeNarrower = false } = bits;
   const encode: FieldEncoder = (out, source, start, end) => {
     if (width > bitsMax || 8 * (end - start) > bitsMax) throw malformedError(`more than ${bitsMax} bits`);
     writeBits(out, readBytes(source, start, end), width);
   };
+  const isValue = (value: bigint | undefined) => value !== undefined && value < 1n << BigInt(width);
+  if (bits.areDigits)
+    return (out, source, start, end) => {
+      const value = readSigned(source, start, end);
+      if (!isValue(value)) throw malformedError(`a number that has more than ${width} bits`);
+      writeBits(out, value as bigint, width);
+    };
   if (!mayBeDigits) return encode;
   const bytes = Math.ceil(width / 8);
   const fits = (length: number) => (mayBeNarrower ? length <= bytes : length === bytes);
-  const isValue = (value: bigint | undefined) => value !== undefined && value < 1n << BigInt(width);
   return (out, source, start, end) => {
     const digits = readDigits(source, start, end);
     const inBytes = fits(end - start) ? readBytes(source, start, end) : undefined;
@@ -111,6 +119,13 @@ function readDigits(source: Buffer, start: number, end: number): bigint | undefi
     if (code < 0x30 || code > 0x39) return undefined;
   }
   return BigInt(source.toString('latin1', start, end));
+}
+
+/** MySQL writes 64 bits as a number with a sign. */
+function readSigned(source: Buffer, start: number, end: number): bigint | undefined {
+  const isNegative = source[start] === 0x2d;
+  const digits = readDigits(source, isNegative ? start + 1 : start, end);
+  return isNegative && digits !== undefined ? BigInt.asUintN(bitsMax, -digits) : digits;
 }
 
 const ambiguousBits = () =>

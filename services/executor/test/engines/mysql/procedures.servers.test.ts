@@ -18,6 +18,8 @@ const procedures = {
   hub_out:
     '(IN n INT, OUT twice BIGINT, INOUT word TEXT, OUT bytes BLOB) BEGIN SET twice = 2 * n, word = REVERSE(word), bytes = 0x00ff; END',
   hub_rows_and_out: '(OUT n INT) BEGIN SELECT 1 AS a; SET n = 7; END',
+  hub_bits_out:
+    "(OUT one BIT, OUT few BIT(8), OUT many BIT(64), OUT none BIT(8), INOUT kept BIT(12)) BEGIN SET one = 1, many = ~0; SELECT b'110101' INTO few; END",
   hub_fails: "() BEGIN SELECT 1 AS a; SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'too late'; END",
   hub_many:
     "(n INT) BEGIN WHILE n > 0 DO SELECT n AS a, REPEAT('a', 1000) AS t; SET n = n - 1; END WHILE; END",
@@ -86,6 +88,13 @@ describe.each(servers)('CALL at %s', (engine, url) => {
       ]);
       const { results } = await all('hub_rows_and_out(?)', { params: [null] });
       expect(results.map(({ rows }: { rows: object[] }) => rows)).toEqual([[{ a: 1 }], [{ n: 7 }]]);
+    });
+
+    it('answers the bits of an OUT parameter of BIT, which the server sends as digits', async () => {
+      const params = [null, null, null, null, 5];
+      expect((await call('hub_bits_out(?, ?, ?, ?, ?)', { params })).data).toEqual([
+        { one: true, few: '00110101', many: '1'.repeat(64), none: null, kept: '000000000101' },
+      ]);
     });
 
     it('fails if the procedure fails after a result, and keeps the connection', async () => {
