@@ -238,6 +238,7 @@ function addRequestContext(
     } catch (err) {
       return done(err as Error);
     }
+    request.context.leavePlace();
     done(null, held);
   });
 }

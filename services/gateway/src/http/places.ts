@@ -4,7 +4,7 @@ import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createFairSemaphore, type SemaphoreSettings } from '@datahub/service-kit/fair-semaphore';
 
-/** Resolves once the call has a place, which its disposal gives back. Rejects with the reason of the signal if it fires. */
+/** Resolves once the call has a place, which its first disposal gives back. Rejects with the reason of the signal if it fires. */
 export type TakePlace = (call: Pick<CallContext, 'principal' | 'signal'>) => Promise<Disposable>;
 
 /** `busy`: the message of RATE_LIMITED if too many calls of the account wait. */
@@ -15,6 +15,11 @@ export function createPlaces(bounds: SemaphoreSettings, busy: string): TakePlace
       if (signal.aborted) throw err;
       throw new HubError('RATE_LIMITED', busy, { cause: err, retryable: true, retryAfterMs: 1_000 });
     });
-    return { [Symbol.dispose]: release };
+    let isHeld = true;
+    const giveBack = () => {
+      if (isHeld) release();
+      isHeld = false;
+    };
+    return { [Symbol.dispose]: giveBack };
   };
 }

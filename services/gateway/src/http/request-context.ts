@@ -49,6 +49,8 @@ export class RequestContext implements CallContext {
   /** The span of this request, or the header `traceparent` that the caller sent. */
   traceparent: string | undefined;
   span: Span | undefined;
+  /** Gives back the place among large answers if the request has one. */
+  leavePlace: () => void = () => {};
   readonly startedAt = performance.now();
   deadlineAt: number;
   readonly #request: FastifyRequest;

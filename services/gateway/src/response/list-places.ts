@@ -16,7 +16,9 @@ export function createListPlaces(): (handler: Handler) => Handler {
     `${places.waitingMax} lists of this account are waiting. Try again later.`,
   );
   return (handler) => async (request, reply) => {
-    using _place = await takePlace(request.context);
+    using place = await takePlace(request.context);
+    // Nobody waits for the client, so the place ends before the answer is sent. Its bytes are counted by then.
+    request.context.leavePlace = () => place[Symbol.dispose]();
     return await handler(request, reply);
   };
 }

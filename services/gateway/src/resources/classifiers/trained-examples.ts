@@ -22,6 +22,7 @@ import {
   toTimestamp,
 } from '../../http/json-schema.ts';
 import { readPage, toLink } from '../../http/pagination.ts';
+import { createPlaces } from '../../http/places.ts';
 import { readChoice, readText } from '../../http/query-params.ts';
 import { setVersion } from '../../http/request-context.ts';
 import type { FieldPointers } from '../../http/request-error.ts';
@@ -68,14 +69,27 @@ const idsOf = (request: FastifyRequest) => request.params as { classifierId: str
 /** Reads the page that follows an example. */
 type ReadPage = (after: string, limit: number) => Promise<ListExamplesResponse>;
 
-function createTrainedExampleHandlers({ upstreams }: ResourceDeps) {
+/** Queries whose texts are sorted at the same time in a gateway. Each keeps some megabytes. */
+const sortsMax = { allMax: 32, accountMax: 4, waitingMax: 32 };
+/** What a page of an export takes in memory, at most. Of a short list it is less. */
+const exportedPageBytes = 8_388_608;
+
+function createTrainedExampleHandlers({ upstreams, settings }: ResourceDeps) {
   const { ml } = upstreams;
+  const takeSort = createPlaces(
+    sortsMax,
+    `This account sorts the texts of ${sortsMax.accountMax} queries, and ${sortsMax.waitingMax} more wait. Try again later.`,
+  );
   return {
     /** Returns a page as JSON, or all examples after `after` as NDJSON or CSV; with `label` only those with this label. */
     list: async (request, reply) => {
       const { classifierId } = idsOf(request);
-      if (readChoice(request, 'sort', ['uncertain']) !== undefined)
-        return readUncertain(request, reply, { classifierId, upstreams });
+      if (readChoice(request, 'sort', ['uncertain']) !== undefined) {
+        // Lists do not wait for queries.
+        request.context.leavePlace();
+        using _sort = await takeSort(request.context);
+        return await readUncertain(request, reply, { classifierId, upstreams });
+      }
       const { format, contentType } = chooseTextFormat(request.headers.accept);
       const isPage = format === Format.FORMAT_JSON;
       const limit = isPage ? (readPage(request, paging).limit ?? paging.limitDefault) : paging.limitMax;
@@ -90,6 +104,7 @@ function createTrainedExampleHandlers({ upstreams }: ResourceDeps) {
         return page.examples.map(toJson);
       }
       if (request.method === 'HEAD') return '';
+      settings.responseBudget.reserve(request, page.more ? exportedPageBytes : bytesOf(page));
       return reply.send(exportAll(request, { page, read, isCsv: format === Format.FORMAT_CSV }));
     },
 
@@ -114,6 +129,9 @@ function setNextLink(reply: FastifyReply, { after, limit }: { after: string; lim
   const parameters = { after, limit: String(limit) };
   reply.header('link', toLink(reply.request, { parameters, rel: 'next' }));
 }
+
+const bytesOf = ({ examples }: ListExamplesResponse): number =>
+  examples.reduce((sum, { context }) => sum + context.length, 0);
 
 interface Export {
   page: ListExamplesResponse;

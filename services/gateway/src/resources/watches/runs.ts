@@ -1,6 +1,5 @@
 /** The runs of watches, and the rows that they told. */
 
-import { createLoopYield, turnForText } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { list, record } from '../../http/json-schema.ts';
 import { readPage } from '../../http/pagination.ts';
@@ -19,11 +18,12 @@ export function watchRunRoutes(deps: ResourceDeps): Route[] {
     { method: 'GET', path: '/v1/watches/runs', scope: 'watches:read', summary: 'List the runs of all watches, newest first', query: [...paged, 'hubId', 'outcome'], response: runs, handler: handlers.listAll },
     { method: 'GET', path: '/v1/watches/:watchId/runs', scope: 'watches:read', summary: 'List the runs of a watch, newest first', query: [...paged, 'outcome'], response: runs, handler: handlers.list },
     { method: 'GET', path: '/v1/watches/:watchId/runs/:runId', scope: 'watches:read', summary: 'Get a run', response: run, handler: handlers.get },
-    { method: 'GET', path: '/v1/watches/:watchId/runs/:runId/rows', scope: 'watches:read', summary: 'Get the rows that a run told', response: runRows, handler: handlers.rows },
+    { method: 'GET', path: '/v1/watches/:watchId/runs/:runId/rows', scope: 'watches:read', summary: 'Get the rows that a run told', largeAnswer: true, response: runRows, handler: handlers.rows },
   ];
 }
 
 const paging = { limitDefault: 50, limitMax: 500 };
+const blockBytes = 65_536;
 const runRows = record({ data: list({ type: 'object' }) });
 
 const runIdOf = (request: FastifyRequest) => (request.params as { runId: string }).runId;
@@ -54,15 +54,13 @@ function createRunHandlers({ upstreams: { catalog }, settings }: ResourceDeps) {
       const named = { watchId: watchIdOf(request), runId: runIdOf(request) };
       const { ndjson } = await catalog.getWatchRunRows(named, request.context);
       const bytes = new ResponseBytes(request, settings.responseBudget);
-      const mayYield = createLoopYield();
-      await turnForText(ndjson.length);
       let before = '{"data":[';
       for (let at = 0; at < ndjson.length; ) {
-        const end = ndjson.indexOf(0x0a, at);
-        await bytes.add(before + ndjson.toString('utf8', at, end));
+        // Many lines at once. JSON has no line breaks in its texts.
+        const end = ndjson.indexOf(0x0a, Math.min(at + blockBytes, ndjson.length - 1));
+        await bytes.add(before + ndjson.toString('utf8', at, end).replaceAll('\n', ','));
         before = ',';
         at = end + 1;
-        await mayYield();
       }
       await bytes.add(']}');
       return reply.header('content-type', 'application/json; charset=utf-8').send(bytes.end());
