@@ -26,6 +26,8 @@ export interface McpOptions {
 
 /** The most messages of a batch. Each counts as a request against the rates of the key. */
 const batchMax = 20;
+/** In memory, of a text that is not Latin-1. */
+const characterBytes = 2;
 /** In one gateway. The tools of one caller take some 30 MB at most. */
 const places = { allMax: 3, accountMax: 2, waitingMax: 200 };
 /** The only revision with batches, which clients of it do not name in a header. */
@@ -84,9 +86,11 @@ function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Ha
       const contentType = response.headers.get('content-type');
       return { status: response.status, text: await response.text(), contentType };
     };
+    const keep = (characters: number) =>
+      settings.responseBudget.reserve(request, characterBytes * (characters + splices.length));
     try {
       const { status, ...found } = Array.isArray(body)
-        ? await answerBatch(body, { answer, admit })
+        ? await answerBatch(body, { answer, admit, keep })
         : await answer(body);
       const { text, contentType } = toAccepted(found, accepted);
       reply.code(status);
@@ -110,12 +114,17 @@ function requireNoApiToken({ headers }: FastifyRequest): void {
     );
 }
 
+interface Batch {
+  answer(message: unknown): Promise<Answer>;
+  admit(): Promise<void>;
+  /** Reserves memory for the answers so far, of which the texts have so many characters. */
+  keep(characters: number): void;
+}
+
 /** The messages are answered in their order, and notifications not at all. */
-async function answerBatch(
-  messages: readonly unknown[],
-  { answer, admit }: { answer(message: unknown): Promise<Answer>; admit(): Promise<void> },
-): Promise<Answer> {
+async function answerBatch(messages: readonly unknown[], { answer, admit, keep }: Batch): Promise<Answer> {
   const texts: string[] = [];
+  let characters = 0;
   for (const [i, message] of messages.entries()) {
     if (i > 0) {
       await admit();
@@ -127,6 +136,8 @@ async function answerBatch(
         ? toAccepted(await answer(message), 'application/json')
         : { text: JSON.stringify(refused) };
     if (text !== '') texts.push(text);
+    characters += text.length;
+    keep(characters);
   }
   if (texts.length === 0) return { status: 202, text: '', contentType: null };
   return { status: 200, text: `[${texts.join(',')}]`, contentType: 'application/json' };

@@ -27,6 +27,8 @@ export class JsonText {
 /** Puts texts into the JSON around them. */
 export class JsonSplices {
   readonly #texts: string[] = [];
+  /** The characters of all texts. */
+  length = 0;
   /** Stored JSON cannot contain it, because it is drawn for this response. */
   #mark: string | undefined;
 
@@ -34,6 +36,7 @@ export class JsonSplices {
   readonly replacer = (_name: string, value: unknown): unknown => {
     if (!(value instanceof JsonText)) return value;
     this.#mark ??= randomBytes(16).toString('base64url');
+    this.length += value.text.length;
     return `${this.#mark}${this.#texts.push(value.text) - 1}`;
   };
 

@@ -48,3 +48,38 @@ it.each([
   for (const { answer } of listings) answer();
   await Promise.all(sent);
 });
+
+it('ends a batch once its answers take more memory than the budget has', async () => {
+  let lists = 0;
+  const upstreams = {
+    catalog: {
+      listTools: async () => {
+        lists++;
+        return { queries: [], truncated: false };
+      },
+    },
+    ml: { listClassifiers: async () => ({ classifiers: [], total: 0 }) },
+  } as unknown as Upstreams;
+  let kept = 0;
+  const reserve = (_: unknown, bytes: number) => {
+    kept = bytes;
+    if (lists === 3) throw new Error('no room');
+  };
+  const settings = { responseBudget: { reserve }, failMidway: () => ({}), admit: async () => {} };
+  const route = createMcpRoute({ upstreams, settings: settings as never, publicOrigin: 'http://hub' });
+  const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
+  const context = { principal, signal: new CallStop(), requireCaller: async () => {}, requestId: 'r' };
+  const headers = { accept: 'application/json', 'content-type': 'application/json', host: 'hub' };
+  const body = Array.from({ length: 20 }, (_, id) => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/list',
+    params: {},
+  }));
+  const request = { context, headers, body, method: 'POST', url: '/mcp', raw: {} };
+  await expect(route.handler(request as unknown as FastifyRequest, {} as FastifyReply)).rejects.toThrow(
+    'no room',
+  );
+  expect(lists).toBe(3);
+  expect(kept).toBeGreaterThan(0);
+});
