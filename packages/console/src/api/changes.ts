@@ -34,9 +34,9 @@ export async function sendChange(
     const pauseMs = pausesMs[attempt];
     try {
       const response = await send({ 'idempotency-key': key });
-      const isRunning = await saysThatItRuns(response);
-      if (!isRunning) unanswered.delete(name);
-      if (!isRunning || pauseMs === undefined) return response;
+      const end = await endOf(response);
+      if (end === 'known') unanswered.delete(name);
+      if (end === 'known' || end === 'unknown' || pauseMs === undefined) return response;
     } catch (err) {
       if (signal?.aborted || pauseMs === undefined) throw err;
     }
@@ -52,11 +52,22 @@ function remember(name: string, key: string): void {
 
 const conflict = 409;
 
-async function saysThatItRuns(response: Response): Promise<boolean> {
-  if (response.status !== conflict) return false;
+/** Answers of proxies that did not wait for the hub: Request Timeout, and nginx's for a client that has left. */
+const cutShort = [408, 499];
+
+/** True for an answer of a proxy before the hub, which can still carry out the request. */
+export const isOfProxy = ({ status, code }: { status: number; code?: unknown }): boolean =>
+  code === undefined && (status >= 500 || cutShort.includes(status));
+
+/** What an answer says of a change: `lost` if it is not of the hub, `unknown` if the hub itself does not know. */
+async function endOf(response: Response): Promise<'known' | 'running' | 'lost' | 'unknown'> {
+  const { status } = response;
+  if (status < 500 && status !== conflict && !cutShort.includes(status)) return 'known';
   const { code, detail = '' } = await response
     .clone()
     .json()
     .catch(() => ({}));
-  return code === 'IDEMPOTENCY_CONFLICT' && detail.includes('still running');
+  if (isOfProxy({ status, code })) return 'lost';
+  if (code === 'OUTCOME_UNKNOWN') return 'unknown';
+  return code === 'IDEMPOTENCY_CONFLICT' && detail.includes('still running') ? 'running' : 'known';
 }

@@ -79,7 +79,12 @@ export async function send(path: string, options: CallOptions): Promise<Response
     credentials: own.credentials,
     // Following a redirect would send the key to another address.
     redirect: 'error',
-  }).catch((err) => failUnanswered(err, method !== 'GET' && options.reads !== true));
+  }).catch((err) => {
+    if (err.name === 'AbortError') throw err;
+    // A deadline of the console says nothing of the connection.
+    if (signal?.aborted !== true) connectionLost();
+    return failUnanswered(method !== 'GET' && options.reads !== true);
+  });
   connectionWorks();
   return response;
 }
@@ -102,9 +107,7 @@ export function toFailure({ status, headers, body }: ReadAnswer): Failure {
   return new Failure({ ...problem, status, retryAfterS: retryAfterOf({ headers }) });
 }
 
-function failUnanswered(err: Error, changes: boolean): never {
-  if (err.name === 'AbortError') throw err;
-  connectionLost();
+function failUnanswered(changes: boolean): never {
   const detail = changes
     ? 'The hub did not answer, so nobody knows whether this was carried out. Look before you do it again.'
     : 'The hub did not answer. Is it running?';

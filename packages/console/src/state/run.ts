@@ -1,6 +1,7 @@
 /** Runs a stored query or a draft, and stores the rows as they arrive. */
 
 import { signal } from '@preact/signals';
+import { isOfProxy } from '../api/changes.ts';
 import { call, Failure, isAborted, problemOf } from '../api/client.ts';
 import type { Column, Problem } from '../api/types.ts';
 import { type Annotation, annotateOption } from './annotation.ts';
@@ -59,7 +60,8 @@ const unknownEnds = new Set(['OUTCOME_UNKNOWN', 'IDEMPOTENCY_CONFLICT']);
 export function mayBeWritten({ status, made, dryRun, problem }: RunState): boolean {
   if (made?.writes !== true || dryRun === true) return false;
   if (status === 'cancelled') return true;
-  return status === 'failed' && (problem?.status === 0 || unknownEnds.has(problem?.code ?? ''));
+  if (status !== 'failed' || problem === undefined) return false;
+  return problem.status === 0 || isOfProxy(problem) || unknownEnds.has(problem.code ?? '');
 }
 
 export interface PastRun {
@@ -119,7 +121,9 @@ export class Runner {
     store.statement = request.statement;
     const begun: RunState = { status: 'running', store, made, rows: 0, dryRun, isDraft, startedAt };
     this.state.value = annotation === undefined ? begun : { ...begun, annotation };
+    let state: RunState = this.state.value;
     const set = (change: Partial<RunState>) => {
+      state = { ...state, ...change };
       if (this.#stop === stop) this.state.value = { ...this.state.value, ...change };
     };
     try {
@@ -130,7 +134,7 @@ export class Runner {
       if (isAborted(err) || stop.signal.aborted) set({ status: 'cancelled', totalMs });
       else set({ status: 'failed', totalMs, problem: problemOf(err) });
     }
-    this.#keep(request);
+    this.#keep(request, state);
   }
 
   /** Shows another label in a row than that of the classifier. */
@@ -195,8 +199,8 @@ export class Runner {
     if (affected !== undefined) set({ affected });
   }
 
-  #keep(request: RunRequest): void {
-    const { status, rows, totalMs = 0, problem, affected } = this.state.value;
+  /** `state`: that of this run; another one may have begun. */
+  #keep(request: RunRequest, { status, rows, totalMs = 0, problem, affected }: RunState): void {
     const one: PastRun = {
       id: ++this.#runs,
       at: new Date(),
