@@ -36,7 +36,7 @@ export function editorOf(queryId: string): StoredQueryEditor {
 export const hasRun = (queryId: string): boolean =>
   editors.get(queryId)?.runner.past.value.some(({ status }) => status === 'done') === true;
 
-const draftOf = ({ config }: Query): Draft => ({
+export const draftOf = ({ config }: Query): Draft => ({
   text: config.query.query,
   command: config.command,
   sourceId: config.source.sourceId,

@@ -10,7 +10,7 @@ import { NewQueryEditor } from '../../state/new-query-editor.ts';
 import { needs } from '../../state/permissions.ts';
 import type { Draft } from '../../state/query-editor.ts';
 import { go, linkTo, route } from '../../state/route.ts';
-import { editorOf } from '../../state/stored-query-editor.ts';
+import { draftOf, editorOf } from '../../state/stored-query-editor.ts';
 import { readOutline } from '../../state/variables.ts';
 import { category, hubId, loadTree, sources, tree, treeProblem, walk } from '../../state/workspace.ts';
 import { Dialog } from '../../ui/dialog.tsx';
@@ -31,7 +31,28 @@ interface Start {
   sourceId: string;
   context: Variable[];
   parentNodeId: string;
+  copied?: Draft;
+  /** The settings of the original that the form does not show. */
+  settings?: Settings;
 }
+
+type Settings = Omit<Query['config'], 'query' | 'source' | 'command' | 'context' | 'tool'>;
+
+/** What the form shows, and what belongs to one query: the name of a tool. */
+const apart = new Set(['query', 'source', 'command', 'context', 'tool']);
+
+function settingsOf(config: Query['config']): Settings {
+  const settings = Object.entries(config).filter(([name]) => !apart.has(name));
+  return Object.fromEntries(settings) as Settings;
+}
+
+const settingWords: Partial<Record<keyof Settings, string>> = {
+  session: 'session settings',
+  cache: 'cache',
+  notNull: 'columns that must not be null',
+  keepValues: 'kept values',
+  steps: 'steps',
+};
 
 /**
  * `new-query`, `new-query/from/<queryId>`, `new-query/on/<sourceId>`, `new-query/table/<sourceId>/<schema>/<table>`.
@@ -57,6 +78,8 @@ export function NewQuery() {
           sourceId: copied.value.config.source.sourceId,
           context: copied.value.config.context,
           parentNodeId: copied.value.meta.parentNodeId ?? '',
+          copied: draftOf(copied.value),
+          settings: settingsOf(copied.value.config),
         }
       : {
           label: table === undefined ? '' : `Rows of ${table.name}`,
@@ -81,7 +104,7 @@ function NoSource() {
   );
 }
 
-interface Place {
+interface Place extends Pick<Start, 'settings'> {
   label: string;
   parentNodeId: string;
 }
@@ -145,7 +168,9 @@ function NewQueryForm({ start }: { start: Start }) {
   const onDone = () => {
     isDone.value = true;
   };
-  const place = { label: label.value, parentNodeId: parent };
+  const { settings } = start;
+  const place: Place = { label: label.value, parentNodeId: parent, ...(settings && { settings }) };
+  const copied = Object.keys(settings ?? {}).flatMap((name) => settingWords[name as keyof Settings] ?? []);
   const { busy, problem, create, dialog } = useCreate(editor, place, onDone);
   const run = useRun(editor);
   useShortcuts(run.ask, create);
@@ -175,6 +200,7 @@ function NewQueryForm({ start }: { start: Start }) {
         <SourceChoice value={draft?.sourceId ?? ''} onChange={(sourceId) => editor.edit({ sourceId })} />
         <FolderChoice value={parent} onChange={setParent} />
       </div>
+      {copied.length > 0 && <p class="hint">Copied with it: {copied.join(', ')}.</p>}
       {problem !== undefined && <ProblemBox problem={problem} />}
       <QueryWorkbench
         editor={editor}
@@ -205,11 +231,16 @@ function FolderChoice({ value, onChange }: { value: string; onChange(nodeId: str
 }
 
 /** Stores the query and resolves to its id. */
-async function storeQuery(draft: Draft, { label, parentNodeId }: Place, engine: string): Promise<string> {
+async function storeQuery(
+  draft: Draft,
+  { label, parentNodeId, settings }: Place,
+  engine: string,
+): Promise<string> {
   const { text, command, sourceId, context } = draft;
   const { names } = readOutline({ text, engine, context });
   const kept = context.filter(({ key }) => names.includes(key));
   const body = {
+    ...settings,
     hubId: hubId.value,
     label: label.trim() || 'Untitled query',
     sourceId,

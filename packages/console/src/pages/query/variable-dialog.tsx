@@ -20,6 +20,40 @@ function typedValue(text: string, type: string, list: boolean): Variable['value'
   return parseExact(text);
 }
 
+const shownFallback = (declared: Variable | undefined): string =>
+  declared?.value === undefined ? '' : toText(declared.value);
+const shownChoices = (declared: Variable | undefined): string =>
+  (declared?.enum ?? []).map(toText).join('\n');
+
+interface Edited {
+  type: string;
+  list: boolean;
+  fallback: string;
+  choices: string;
+}
+
+/**
+ * What the fields say; members that are undefined are left out. What nobody edited stays what it was, because the text
+ * "12" is shown as the number is.
+ */
+function valuesOf(
+  declared: Variable | undefined,
+  { type, list, fallback, choices }: Edited,
+): Pick<Variable, 'type' | 'value' | 'enum'> {
+  const wanted = type === '' ? undefined : list ? `${type}[]` : type;
+  const isSameType = wanted === declared?.type;
+  const isSame = isSameType && fallback === shownFallback(declared);
+  const known = new Map(isSameType ? declared?.enum?.map((one) => [toText(one), one]) : []);
+  const lines = choices.split('\n').filter((line) => line.trim() !== '' || known.has(line));
+  const chosen = lines.map((line) => known.get(line) ?? typedValue(line.trim(), type, false) ?? null);
+  const allowed = isSameType && choices === shownChoices(declared) ? declared?.enum : chosen;
+  return {
+    type: wanted,
+    value: isSame ? declared?.value : typedValue(fallback.trim(), type, list),
+    enum: allowed?.length ? allowed : undefined,
+  };
+}
+
 export function VariableDialog({
   editor,
   name,
@@ -33,22 +67,18 @@ export function VariableDialog({
   const [type, setType] = useState(declared?.type?.replace(/\[\]$/, '') ?? '');
   const [list, setList] = useState(declared?.type?.endsWith('[]') ?? false);
   const [required, setRequired] = useState(declared?.required ?? false);
-  const [fallback, setFallback] = useState(declared?.value === undefined ? '' : toText(declared.value));
-  const [choices, setChoices] = useState((declared?.enum ?? []).map(toText).join('\n'));
+  const [fallback, setFallback] = useState(shownFallback(declared));
+  const [choices, setChoices] = useState(shownChoices(declared));
   const [description, setDescription] = useState(declared?.description ?? '');
   const [secret, setSecret] = useState(declared?.secret ?? false);
   const submit = async () => {
-    const value = typedValue(fallback.trim(), type, list);
-    const allowed = choices.split('\n').filter((line) => line.trim() !== '');
+    const { value, ...others } = valuesOf(declared, { type, list, fallback, choices });
     editor.declare({
       key: name,
-      // Members that are undefined are left out.
-      type: type === '' ? undefined : list ? `${type}[]` : type,
+      ...others,
       value: secret ? undefined : value,
       // False was declared elsewhere: without a value it is null.
       required: required || (declared?.required === false ? false : undefined),
-      enum:
-        allowed.length === 0 ? undefined : allowed.map((one) => typedValue(one.trim(), type, false) ?? null),
       description: description === '' ? undefined : description,
       secret: secret || undefined,
     });

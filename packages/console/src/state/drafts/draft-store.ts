@@ -4,6 +4,7 @@
  */
 
 import { signal } from '@preact/signals';
+import { parseExact } from '../../api/exact.ts';
 import type { Draft } from '../query-editor.ts';
 import { hearsTabs, otherTabs, ownTab, rememberTab } from './tab.ts';
 
@@ -74,7 +75,20 @@ function upgrade({ result: database, transaction }: IDBOpenDBRequest): void {
   };
 }
 
-const readAll = (store: IDBObjectStore): Promise<KeptDraft[]> => ended(store.getAll());
+/** As it is stored: exact numbers have no form in the database, so they are JSON texts. Older releases stored objects. */
+type Stored = Omit<KeptDraft, 'draft' | 'base'> & { draft: unknown; base: unknown };
+
+const toStored = (kept: KeptDraft): Stored => ({
+  ...kept,
+  draft: JSON.stringify(withoutSecrets(kept.draft)),
+  base: kept.base === undefined ? undefined : JSON.stringify(kept.base),
+});
+const unpacked = (value: unknown): unknown => (typeof value === 'string' ? parseExact(value) : value);
+
+async function readAll(store: IDBObjectStore): Promise<KeptDraft[]> {
+  const all: Stored[] = await ended(store.getAll());
+  return all.map((one) => ({ ...one, draft: unpacked(one.draft) as Draft, base: unpacked(one.base) }));
+}
 
 /** Keeps the draft of this tab. Resolves to true if the browser keeps it. */
 export async function keepDraft(kept: Omit<KeptDraft, 'tab'>): Promise<boolean> {
@@ -82,7 +96,7 @@ export async function keepDraft(kept: Omit<KeptDraft, 'tab'>): Promise<boolean> 
     const tab = await ownTab();
     rememberTab(tab);
     await withStore('readwrite', async (store) => {
-      await ended(store.put({ ...kept, tab, draft: withoutSecrets(kept.draft) }));
+      await ended(store.put(toStored({ ...kept, tab })));
       const all = await readAll(store);
       const old = all
         .sort((one, other) => other.at - one.at)
@@ -126,7 +140,7 @@ export async function openDraft(place: DraftPlace): Promise<KeptDraft | undefine
   const taken = { ...left, tab };
   rememberTab(tab);
   await withStore('readwrite', async (store) => {
-    await ended(store.put(taken));
+    await ended(store.put(toStored(taken)));
     await ended(store.delete(keyOf(left)));
   }).catch(() => undefined);
   return taken;
