@@ -8,6 +8,13 @@ export interface Copied {
   guarded: number;
 }
 
+/** The beginning of what was selected. */
+export interface CopiedRows extends Copied {
+  rows: number;
+  /** How many rows were selected and not copied, because they are too many. */
+  rowsLeft: number;
+}
+
 /** What spreadsheets take for the beginning of a formula. */
 const formula = /^[=+\-@\t\r]/;
 const delimits = /[\t\r\n]/;

@@ -107,6 +107,12 @@ export function textOf(json: string): string {
   return json.includes('\\') ? (JSON.parse(json) as string) : json.slice(1, -1);
 }
 
+/** Returns the beginning of a JSON string as one, without a part of an escape at its end. */
+export function beginningOf(json: string, characters: number): string {
+  const whole = /^"(?:[^"\\]|\\u[\da-fA-F]{4}|\\[^u])*/.exec(json.slice(0, characters));
+  return `${whole?.[0] ?? '"'}"`;
+}
+
 const number = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 export const isNumberText = (text: string): boolean => number.test(text);
 

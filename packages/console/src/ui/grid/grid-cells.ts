@@ -3,7 +3,7 @@
 import { drawnText } from '../../state/rows/drawn.ts';
 import { partsOf } from '../../state/rows/marks.ts';
 import type { GridColumn, RowStore } from '../../state/rows/row-store.ts';
-import { textOf, type Values } from '../../state/rows/scan.ts';
+import { beginningOf, textOf, type Values } from '../../state/rows/scan.ts';
 
 const charactersShownMax = 300;
 /** A number of more characters is not drawn whole; the cell says how long it is. */
@@ -66,7 +66,7 @@ export function drawCell(
   else if (json === 'null') draw(cell, 'null', numeric ? 'null right' : 'null');
   else if (json === '""') draw(cell, 'empty text', 'null');
   else {
-    const text = textOf(json.length > 4_000 && json.startsWith('"') ? cut(json) : json);
+    const text = textOf(json.length > 4_000 && json.startsWith('"') ? beginningOf(json, 2_000) : json);
     const drawn = column === undefined ? text : drawnText(text, column);
     if (numeric) {
       const whole = wholeNumber(drawn);
@@ -144,11 +144,6 @@ function setKind(cell: Cell, kind: string): void {
   if (cell.kind === kind) return;
   cell.kind = kind;
   cell.element.className = kind === '' ? 'grid-cell' : `grid-cell ${kind}`;
-}
-
-/** Returns the beginning of a long text, without a partial escape at its end. */
-function cut(json: string): string {
-  return `${json.slice(0, 2_000).replace(/\\[^\\]*$/, '')}"`;
 }
 
 /** Measures the first rows, and some rows of the whole result, because numbers often grow with the rows. */

@@ -1,6 +1,6 @@
 /** Moving, selecting and copying in the grid: by keys and by pointer. */
 
-import { type Copied, toClipboard } from '../../state/rows/clipboard.ts';
+import { type CopiedRows, toClipboard } from '../../state/rows/clipboard.ts';
 import type { RowStore } from '../../state/rows/row-store.ts';
 import type { Values } from '../../state/rows/scan.ts';
 
@@ -12,7 +12,7 @@ export interface GridSurface {
   readonly lefts: readonly number[];
   readonly widths: readonly number[];
   readonly rowHeight: number;
-  readonly options: { onOpen(row: number, column: number): void; onCopy?(copied: Copied): void };
+  readonly options: { onOpen(row: number, column: number): void; onCopy?(copied: CopiedRows): void };
   draw(): void;
   sortBy(column: number): void;
   openMenu(column: number): void;
@@ -159,14 +159,14 @@ export class GridKeys {
   }
 
   /** What is selected, as spreadsheets paste it: separators between thousands are only drawn. */
-  selected(): Copied {
+  selected(): CopiedRows {
     const { store } = this.#grid;
     const { top, bottom, left, right } = this.#range();
     const rowsMax = Math.max(1, Math.floor(copiedCellsMax / (right - left + 1)));
     const rows: Values[] = [];
     for (let row = top; row <= bottom && rows.length < rowsMax; row++)
       rows.push(store.cells(row).slice(left, right + 1));
-    return toClipboard(rows);
+    return { ...toClipboard(rows), rows: rows.length, rowsLeft: bottom + 1 - top - rows.length };
   }
 
   #copy(event: ClipboardEvent): void {

@@ -6,7 +6,7 @@ import type { GridColumn, RowStore, Sort } from '../../state/rows/row-store.ts';
 import { textOf } from '../../state/rows/scan.ts';
 import { copyText } from '../copy.ts';
 import { Dialog } from '../dialog.tsx';
-import { counted } from '../format.ts';
+import { count, counted } from '../format.ts';
 import { type MenuItem, MenuList } from '../menu.tsx';
 import { notify } from '../notice.tsx';
 import { Grid } from './grid.ts';
@@ -46,8 +46,9 @@ export function GridView(props: GridViewProps) {
         if (onLabel !== undefined && store.columns[column]?.added !== undefined) onLabel(row);
         else setCell({ row, column });
       },
-      onCopy: ({ guarded }) => {
-        if (guarded > 0) notify(guardedText(guarded));
+      onCopy: ({ guarded, rows, rowsLeft }) => {
+        if (rowsLeft > 0) notify(cutText(rows, rowsLeft));
+        else if (guarded > 0) notify(guardedText(guarded));
       },
       onMenu: (column, at) => setMenu({ column, at }),
     });
@@ -73,6 +74,8 @@ export function GridView(props: GridViewProps) {
   );
 }
 
+const cutText = (rows: number, left: number): string =>
+  `Copied the first ${counted(rows, 'row')} of ${count(rows + left)}. A download has all.`;
 const guardedText = (cells: number): string =>
   `${counted(cells, 'cell')} got an apostrophe, because spreadsheets run what begins with = + - or @. Open a cell to copy it as it is.`;
 

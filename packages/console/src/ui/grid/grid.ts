@@ -3,7 +3,7 @@
  * frame of scrolling rewrites some hundred cells, and a virtual DOM would be too slow.
  */
 
-import type { Copied } from '../../state/rows/clipboard.ts';
+import type { CopiedRows } from '../../state/rows/clipboard.ts';
 import type { RowStore, Sort } from '../../state/rows/row-store.ts';
 import type { Values } from '../../state/rows/scan.ts';
 import { type Cell, digitWidthOf, drawCell, heightOf, makeCell, widthsOf } from './grid-cells.ts';
@@ -18,7 +18,7 @@ export interface GridOptions {
   onSort(sort: Sort | undefined): void;
   /** Called when a cell was opened with Enter or a double click. */
   onOpen(row: number, column: number): void;
-  onCopy?(copied: Copied): void;
+  onCopy?(copied: CopiedRows): void;
   /** Called to open the menu of a column. */
   onMenu?(column: number, at: HTMLElement): void;
 }
@@ -204,8 +204,10 @@ export class Grid {
       drawn.inSight = true;
       const state = `${row} ${from} ${to} ${this.#version} ${this.keys.stateOf(row)}`;
       if (drawn.drawn === state) continue;
-      drawn.drawn = state;
+      // A row that cannot be drawn must not count as drawn, with the texts of another one.
+      drawn.drawn = '';
       this.#fill(drawn, row, [from, to]);
+      drawn.drawn = state;
     }
     for (const one of this.#rows) {
       if (one.hidden !== one.inSight) continue;

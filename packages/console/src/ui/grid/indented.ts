@@ -1,6 +1,8 @@
+import { isJson } from '../../api/exact.ts';
+
 /** JSON with line breaks, but with the digits that it came with. Other texts stay as they are. */
 export function indented(text: string): string {
-  if (!/^[[{]/.test(text) || text.length > 200_000) return text;
+  if (!/^[[{]/.test(text) || text.length > 200_000 || !isJson(text)) return text;
   let depth = 0;
   const pad = () => `\n${'  '.repeat(depth)}`;
   // Databases differ in the spaces that they write.

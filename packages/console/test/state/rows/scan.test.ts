@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { grouped, membersOf, textOf } from '../../../src/state/rows/scan.ts';
+import { beginningOf, grouped, membersOf, textOf } from '../../../src/state/rows/scan.ts';
 
 it.each([
   ['{}', [], []],
@@ -22,3 +22,12 @@ it.each([
   ['1e21', '1e21'],
   ['0012', '0,012'],
 ])('groups %s', (text, drawn) => expect(grouped(text)).toBe(drawn));
+
+it.each([[String.raw`"C:\\dir\\file"`], [String.raw`"a\\\\\"b\n\u00e9\ud83d\ude00\/"`]])(
+  'cuts %s within no escape',
+  (json) => {
+    const whole = textOf(json);
+    for (let at = 0; at <= json.length; at++) expect(whole).toContain(textOf(beginningOf(json, at)));
+    expect(textOf(beginningOf(json, json.length - 1))).toBe(whole);
+  },
+);
