@@ -75,7 +75,7 @@ function OtherLinks({ hub }: { hub: string }) {
           ]}
         />
       </div>
-      <ul class="links">
+      <ul class="links classifiers">
         {classifiers.value.map(({ classifierId, name }) => (
           <SideLink
             key={classifierId}
@@ -84,6 +84,8 @@ function OtherLinks({ hub }: { hub: string }) {
             label={name || classifierId}
           />
         ))}
+      </ul>
+      <ul class="links">
         {may('ai:summarize') && <SideLink to={['summary']} icon="summary" label="Summaries" />}
       </ul>
       <div class="section">

@@ -8,7 +8,7 @@ import { go } from '../../state/route.ts';
 import { hubId, hubs } from '../../state/workspace.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Choice, Field } from '../../ui/field.tsx';
-import { moment } from '../../ui/format.ts';
+import { count, moment } from '../../ui/format.ts';
 import { Listed } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Menu } from '../../ui/menu.tsx';
@@ -110,6 +110,28 @@ function People({ all, onChange }: { all: readonly Person[]; onChange(): void })
   );
 }
 
+const groupsShown = 5;
+
+/** A person can be in a thousand groups with long names. */
+function Groups({ all }: { all: readonly string[] }) {
+  const [isOpen, setOpen] = useState(false);
+  const shown = isOpen ? all : all.slice(0, groupsShown);
+  const left = all.length - shown.length;
+  return (
+    <>
+      {shown.join(', ')}
+      {left > 0 && (
+        <>
+          {' '}
+          <button type="button" class="quiet" onClick={() => setOpen(true)}>
+            and {count(left)} more
+          </button>
+        </>
+      )}
+    </>
+  );
+}
+
 function PersonRow({ of: person, onChange }: { of: Person; onChange(): void }) {
   const [isRemoving, setRemoving] = useState(false);
   const { personId, name, email, subject, state, roles, groups, signedInAt } = person;
@@ -126,7 +148,9 @@ function PersonRow({ of: person, onChange }: { of: Person; onChange(): void }) {
       <td data-name="Roles">
         <RoleTags roles={roles} />
       </td>
-      <td data-name="Groups">{groups.join(', ')}</td>
+      <td data-name="Groups">
+        <Groups all={groups} />
+      </td>
       <td data-name="Last sign-in" class="when">
         {moment(signedInAt)}
         {isRemoving && (

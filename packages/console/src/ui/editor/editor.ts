@@ -41,6 +41,9 @@ import { look, style, variableMarks } from './editor-theme.ts';
 import { functionsOf } from './functions.ts';
 import type { EditorHandle, EditorOptions, Fault } from './protocol.ts';
 
+/** Characters that turn the direction of text, and that the editor does not mark by itself. */
+const turning = /[\u202a-\u202c\u2068]/g;
+
 const dialects: Record<string, SQLDialect> = { postgres: PostgreSQL, mysql: MySQL, mariadb: MariaSQL };
 
 /** By default the popup takes no key when it has just opened, and Tab would leave the editor. */
@@ -208,7 +211,7 @@ export function openEditor(options: EditorOptions): EditorHandle {
         popupFocus,
         lineNumbers(),
         lintGutter(),
-        highlightSpecialChars(),
+        highlightSpecialChars({ addSpecialChars: turning }),
         history(),
         drawSelection(),
         EditorState.allowMultipleSelections.of(true),
