@@ -4,7 +4,8 @@
  */
 
 import { ExactNumber, type Value } from '../values.ts';
-import { type ExtendedType, extendedTypes } from './extended-json.ts';
+import { constantText } from './constants.ts';
+import { type ExtendedType, extendedTypes, ValueFault } from './extended-json.ts';
 import { below, reject, type TemplateWriter, variableIn } from './template.ts';
 
 type Members = Record<string, Value>;
@@ -193,6 +194,12 @@ export class CommandWalker {
   }
 
   #members(members: Members, pointer: string, walkOf: (key: string) => Walk): void {
+    const constant = constantText(members);
+    if (constant instanceof ValueFault) throw reject(pointer, constant.detail);
+    if (constant !== undefined) {
+      this.#out.raw(constant);
+      return;
+    }
     this.#out.object(members, pointer, (key, at) => {
       if (codeNames.has(key)) throw reject(at, 'runs code at the server, which the hub does not allow');
       this.#descend(() => walkOf(key)(members[key] as Value, at), at);

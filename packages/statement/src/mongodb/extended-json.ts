@@ -88,6 +88,15 @@ function extendedText(value: Value, type: ExtendedType): string | ValueFault {
   return type === '$date' ? `{"$date":{"$numberLong":"${toInstant(text)}"}}` : extended(type, text);
 }
 
+/** What canonical Extended JSON has beside numbers. */
+const noNumbers = new Set(['NaN', 'Infinity', '-Infinity']);
+
+/** A constant of this type. */
+export function typedConstant(text: string, type: ExtendedType): string | ValueFault {
+  const isFloat = type === '$numberDouble' || type === '$numberDecimal';
+  return isFloat && noNumbers.has(text) ? JSON.stringify({ [type]: text }) : extendedText(text, type);
+}
+
 /**
  * Milliseconds since 1970, or NaN. A date means midnight in UTC, and a time without a zone is in UTC, as on every other
  * engine. The day is checked separately because JavaScript takes 30 February for 2 March.

@@ -19,7 +19,10 @@ describe('a command', () => {
     ['delete', { delete: 'o', deletes: [{ q: { a: 1 }, limit: 1 }] }],
     [
       'typed values',
-      find({ _id: { $oid: '64b7f0c2a1b2c3d4e5f60718' }, at: { $gt: { $date: '2026-11-20T00:00:00Z' } } }),
+      find({
+        _id: { $oid: '64b7f0c2a1b2c3d4e5f60718' },
+        at: { $gt: { $date: { $numberLong: '1795132800000' } } },
+      }),
     ],
     [
       'logical operators',
