@@ -20,15 +20,19 @@ type Verb = 'insert' | 'insert_one' | 'update' | 'update_by_pk' | 'delete' | 'de
 export function mutation(field: FieldNode, scope: Scope): { text: string; command: string } {
   const { table, verb } = verbOf(field.name.value, scope);
   const kind = verb.split('_')[0] as 'insert' | 'update' | 'delete';
-  const permission = permissionOf(table, kind, scope.role);
-  if (Object.keys(permission.check ?? {}).length > 0 || Object.keys(permission.set ?? {}).length > 0)
-    throw new Refusal(
-      `The role ${scope.role} has checks or presets for ${table.base}, which policies of the database can hold.`,
-    );
+  requirePlain(table, kind, scope);
   const returning = returningOf(field, { table, isOne: /_(?:one|by_pk)$/.test(verb) }, scope);
   const text =
     kind === 'insert' ? insert(field, { table, verb }, scope) : change(field, { table, verb }, scope);
   return { text: text + returning, command: kind.toUpperCase() };
+}
+
+function requirePlain(table: Table, kind: 'insert' | 'update' | 'delete', { role }: Scope): void {
+  const { check, set } = permissionOf(table, kind, role);
+  if (Object.keys(check ?? {}).length > 0 || Object.keys(set ?? {}).length > 0)
+    throw new Refusal(
+      `The role ${role} has checks or presets for ${table.base}, which policies of the database can hold.`,
+    );
 }
 
 function verbOf(name: string, { metadata }: Scope): { table: Table; verb: Verb } {
@@ -74,12 +78,22 @@ function conflict(node: ValueNode | undefined, table: Table, scope: Scope): stri
     throw new Refusal('on_conflict is chosen by the caller.');
   const names = (columns?.values ?? []).map((one) => {
     if (one.kind !== 'EnumValue') throw new Refusal('on_conflict is chosen by the caller.');
-    return quoteName(columnOf(table, one.value));
+    return columnOf(table, one.value);
   });
   const on = ` ON CONFLICT ON CONSTRAINT ${quoteName(constraint.value)}`;
   if (names.length === 0) return `${on} DO NOTHING`;
-  const condition = where === undefined ? '' : ` WHERE ${whereOf(where, { table, alias: '"t"' }, scope)}`;
-  return `${on} DO UPDATE SET ${names.map((name) => `${name} = EXCLUDED.${name}`).join(', ')}${condition}`;
+  // The row that is there is updated, as the role may update it.
+  requirePlain(table, 'update', scope);
+  const permission = permissionOf(table, 'update', scope.role);
+  const sets = names
+    .map((name) => quoteName(allowColumn(table, name, { permission, role: scope.role })))
+    .map((name) => `${name} = EXCLUDED.${name}`);
+  const conditions = [
+    whereOf(where, { table, alias: '"t"', isWritten: true }, scope),
+    filterOf({ table, alias: '"t"', kind: 'update' }, scope),
+  ].filter((one) => one !== 'TRUE');
+  const condition = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`;
+  return `${on} DO UPDATE SET ${sets.join(', ')}${condition}`;
 }
 
 function change(field: FieldNode, { table, verb }: Target, scope: Scope): string {
@@ -94,7 +108,7 @@ function change(field: FieldNode, { table, verb }: Target, scope: Scope): string
     : keyNames.map((name) => [name, found[name] as ValueNode]);
   const conditions = [
     ...keys.map(([name, value]) => `"t".${quoteName(columnOf(table, name))} = ${scope.value(value)}`),
-    isByKey ? 'TRUE' : whereOf(found.where, { table, alias: '"t"' }, scope),
+    isByKey ? 'TRUE' : whereOf(found.where, { table, alias: '"t"', isWritten: true }, scope),
     filterOf({ table, alias: '"t"', kind: isUpdate ? 'update' : 'delete' }, scope),
   ].filter((one) => one !== 'TRUE');
   const where = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`;

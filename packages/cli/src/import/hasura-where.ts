@@ -27,6 +27,8 @@ interface Place {
   table: Table;
   /** What the columns are qualified with. */
   alias: string;
+  /** True if the rows are changed: a condition that is left out would change all of them. */
+  isWritten?: boolean;
 }
 
 /** `where` of an operation. An empty one is true. */
@@ -64,7 +66,7 @@ function member(name: string, value: ValueNode, context: Context): string {
     const conditions = [
       ...on.map(([ours, theirs]) => `${inner}.${quoteName(theirs)} = ${alias}.${quoteName(ours)}`),
       filterOf({ table: to, alias: inner }, scope),
-      whereOf(value, { table: to, alias: inner }, scope),
+      whereOf(value, { ...context, table: to, alias: inner }, scope),
     ];
     return `EXISTS (SELECT 1 FROM ${tableOf(to)} AS ${inner} WHERE ${allOf(conditions)})`;
   }
@@ -76,6 +78,11 @@ function member(name: string, value: ValueNode, context: Context): string {
     role: scope.role,
   });
   const left = `${alias}.${quoteName(column)}`;
+  for (const one of value.fields)
+    if (context.isWritten === true && scope.canBeAbsent(one.value))
+      throw new Refusal(
+        `The variable of ${name} can be left out, and then all rows would be changed. Declare it with "!".`,
+      );
   return allOf(value.fields.map((one) => compare(left, one, scope)));
 }
 

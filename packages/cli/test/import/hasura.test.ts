@@ -27,6 +27,16 @@ const metadata = {
         {
           table: { name: 'article', schema: 'public' },
           object_relationships: [{ name: 'author', using: { foreign_key_constraint_on: 'author_id' } }],
+          insert_permissions: ['editor', 'writer'].map((role) => ({
+            role,
+            permission: { columns: '*', check: {} },
+          })),
+          update_permissions: [
+            {
+              role: 'editor',
+              permission: { columns: ['title'], filter: { author_id: { _eq: 'X-Hasura-User-Id' } } },
+            },
+          ],
           select_permissions: [
             {
               role: 'user',
@@ -144,7 +154,27 @@ describe('importHasura', () => {
     ]);
   });
 
+  it('lets an upsert change what the role may update, and no more', () => {
+    const upsert = (column: string) =>
+      `mutation A($t: String!) { insert_article_one(object: {title: $t, author_id: 1}, on_conflict: {constraint: pk, update_columns: [${column}]}) { __typename } }`;
+    const { query, faults } = convert(upsert('title'), 'editor');
+    expect(faults).toEqual([]);
+    expect(query?.text).toContain(
+      'DO UPDATE SET "title" = EXCLUDED."title" WHERE "t"."author_id" = :x_hasura_user_id',
+    );
+    expect(convert(upsert('author_id'), 'editor').faults).toEqual([
+      expect.stringContaining('The role editor may not use the column author_id of article.'),
+    ]);
+    expect(convert(upsert('title'), 'writer').faults).toEqual([
+      expect.stringContaining('The role writer has no permission to update article.'),
+    ]);
+  });
+
   it.each([
+    ...[
+      'delete_article(where: {id: {_eq: $id}})',
+      'update_article(where: {author: {id: {_eq: $id}}}, _set: {title: "x"})',
+    ].map((change) => [`mutation A($id: Int) { ${change} { affected_rows } }`, 'all rows would be changed']),
     ['query A($w: article_bool_exp) { article(where: $w) { id } }', '1:33 A whole condition in a variable'],
     [
       'query A($o: [article_order_by!]) { article(order_by: $o) { id } }',
