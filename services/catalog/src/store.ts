@@ -95,7 +95,13 @@ const specs: CollectionSpec[] = [
     outbox: true,
     urgentDeletes: true,
   },
-  { name: 'grants', outbox: true, urgentDeletes: true },
+  {
+    name: 'grants',
+    indexes: ['content'],
+    uniqueWithin: [{ field: 'content' }],
+    outbox: true,
+    urgentDeletes: true,
+  },
   {
     name: 'clients',
     indexes: ['dynamic'],

@@ -48,5 +48,7 @@ export interface GrantDoc extends Doc {
   role: Role;
   /** Absent for all hubs. */
   hubIds?: string[];
+  /** A digest of what it says, unique in the account. Older releases stored none. */
+  content?: string;
   createdAt: number;
 }

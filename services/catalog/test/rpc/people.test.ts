@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/catalog.ts';
 import { createDeliveryPace } from '../../src/events/pace.ts';
 import { createLeftovers } from '../../src/maintenance/leftovers.ts';
+import { createOneByOne } from '../../src/one-by-one.ts';
 import type { GrantDoc } from '../../src/people/documents.ts';
 import { createAuditCalls } from '../../src/rpc/audit.ts';
 import { createHubCalls } from '../../src/rpc/hubs.ts';
@@ -111,14 +112,21 @@ describe('grants', () => {
   });
 
   it('are made once, and are gone when they are taken away', async () => {
-    const [one, other] = await Promise.all([1, 2].map(() => grant('group', 'data', 'viewer', hubIds)));
-    expect(other?.grant?.grantId).toBe(one?.grant?.grantId);
+    // As another process with the same store.
+    const twin = callsOf({ ...catalog, store: { ...catalog.store, oneByOne: createOneByOne() } });
+    const who = { kind: 'group', value: 'data' };
+    const [one, ...others] = await Promise.all([
+      ...[1, 2].map(() => grant('group', 'data', 'viewer', hubIds)),
+      twin.createGrant({ who, role: 'viewer', hubIds: hubIds.toReversed() }, operator()),
+    ]);
+    expect(new Set(others.map((other) => other?.grant?.grantId))).toEqual(new Set([one?.grant?.grantId]));
     const { grants } = await calls.listGrants({ offset: 0 }, operator());
     expect(grants).toHaveLength(1);
     // An older release stored it twice.
     const [stored] = await catalog.store.grants.find({ accountId: 'a', limit: 1 });
     const hubs = hubIds.toReversed();
-    await catalog.store.grants.insert({ ...(stored as GrantDoc), id: createId('grnt', nowMs), hubIds: hubs });
+    const { content: _, ...old } = stored as GrantDoc;
+    await catalog.store.grants.insert({ ...old, id: createId('grnt', nowMs), hubIds: hubs });
     const { secret } = await signIn();
     await calls.deleteGrant({ grantId: one?.grant?.grantId as string, moreVersions: [] }, operator());
     expect(await code(authenticate(secret))).toBe('KEY_INVALID');

@@ -1,13 +1,23 @@
 /** The RPCs of grants, which give people their roles. */
 
+import { createHash } from 'node:crypto';
 import { isOfQueries } from '@datahub/contract/key-limits';
 import { hubsOfPersonMax, type Role, roles, scopesOfRole } from '@datahub/contract/roles';
 import { isConfined } from '@datahub/contract/withheld';
+import { insertIfNew } from '@datahub/document-store';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { type Catalog, insertOnce, loadHub, makeContext, notFound, remove } from '../../catalog.ts';
+import {
+  type Catalog,
+  loadHub,
+  makeContext,
+  notFound,
+  overtaken,
+  remove,
+  untilWritten,
+} from '../../catalog.ts';
 import { createChecker } from '../../check.ts';
 import { type KeyReach, requireNoMore, requireNoStronger } from '../../key-delegation.ts';
 import { listSome } from '../../pagination.ts';
@@ -45,16 +55,19 @@ export function createGrantCalls(catalog: Catalog) {
         ...(hubIds.length === 0 ? {} : { hubIds: [...new Set(hubIds)] }),
         createdAt: nowMs,
       };
+      grant.content = createHash('sha256').update(contentOf(grant)).digest('hex');
       requireNoMore(reachOf(principal, await loadCaller(catalog, principal)), reachOfGrant(grant));
       for (const hubId of hubIds) await loadHub(catalog, principal, hubId);
       const entry = auditEntry(catalog, ctx, { rpc: 'createGrant', resourceId: grant.id });
-      return await store.oneByOne(`${accountId} grants`, async () => {
+      const attempt = async () => {
         const grants = await grantsOf(catalog, accountId);
         const same = grants.find(saysTheSame(grant));
         if (same !== undefined) return { grant: toGrant(same) };
         requireRoom(grants, grant);
-        return { grant: toGrant(await insertOnce(store.grants, grant, entry)) };
-      });
+        // Another process may have stored the same meanwhile.
+        return (await insertIfNew(store.grants, grant, entry)) ? { grant: toGrant(grant) } : overtaken;
+      };
+      return await store.oneByOne(`${accountId} grants`, () => untilWritten(attempt));
     },
 
     listGrants: async (page, ctx) => {
