@@ -1,6 +1,7 @@
 /**
- * One text for Prometheus from the texts of several processes. Metrics of the hub (`datahub_…`) are summed. Metrics of
- * Node get a label `process`, because sums of start times or delays mean nothing.
+ * One text for Prometheus from the texts of several processes. Metrics of the hub (`datahub_…`) are summed, apart from
+ * times of what all processes see. Metrics of Node get a label `process`, because sums of start times or delays mean
+ * nothing.
  */
 
 export interface MetricSums {
@@ -21,6 +22,14 @@ interface Family {
 type Families = Map<string, Family>;
 
 const summedPrefix = 'datahub_';
+/** Of the one oldest tick or delivery, of one certificate and of one store, each process tells the same. */
+const joined: Readonly<Record<string, (one: number, other: number) => number>> = {
+  datahub_watch_lag_seconds: Math.min,
+  datahub_delivery_lag_seconds: Math.min,
+  datahub_certificate_not_after_seconds: Math.min,
+  datahub_store_check_seconds: Math.max,
+};
+const plus = (one: number, other: number) => one + other;
 const sample = /^([A-Za-z_:][\w:]*)(\{.*\})? (\S+)$/;
 const suffix = /_(bucket|sum|count)$/;
 
@@ -69,7 +78,11 @@ function parse(text: string): Families {
 function addTo(all: Families, name: string, { type, help, samples }: Family): void {
   const family = all.get(name) ?? { type, help, samples: new Map() };
   all.set(name, family);
-  for (const [key, value] of samples) family.samples.set(key, (family.samples.get(key) ?? 0) + value);
+  const join = joined[name] ?? plus;
+  for (const [key, value] of samples) {
+    const before = family.samples.get(key);
+    family.samples.set(key, before === undefined ? value : join(before, value));
+  }
 }
 
 function labelled({ samples, ...family }: Family, process: string): Family {

@@ -41,6 +41,13 @@ process_start_time_seconds{process="worker-2"} 1700000000
 `);
 });
 
+it('tells how late the oldest tick is once, whatever the number of workers', () => {
+  const sums = createMetricSums();
+  for (const [i, lag] of [12, 10, 11].entries())
+    sums.read(`worker-${i}`, `# TYPE datahub_watch_lag_seconds gauge\ndatahub_watch_lag_seconds ${lag}\n`);
+  expect(sampleIn(sums.render(), 'datahub_watch_lag_seconds')).toBe('10');
+});
+
 it('keeps counters of ended processes, and drops their gauges', () => {
   const sums = createMetricSums();
   sums.read('worker-1', text(3, 1));
