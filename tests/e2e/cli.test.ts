@@ -1,6 +1,9 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -93,6 +96,21 @@ describe('datahub login', () => {
   });
 });
 
+/** As nginx before 1.27.2 does, whatever its settings are. */
+async function startProxyWithoutTrailers() {
+  const server = createServer((asked, answer) => {
+    const { method, headers } = asked;
+    const forwarded = request(`${url}${asked.url}`, { method, headers }, (found) => {
+      answer.writeHead(found.statusCode ?? 502, found.headers);
+      found.pipe(answer);
+    });
+    asked.pipe(forwarded);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, close: () => server.close() };
+}
+
 describe('datahub run', () => {
   const exact = ['run', `${hubPath}/exact`, 'n:=12345678901234567890.10'];
 
@@ -120,6 +138,11 @@ describe('datahub run', () => {
     expect(await datahub(ids)).toEqual({ code: 0, stdout: 'id\r\n1\r\n2\r\n3\r\n', stderr: '' });
     const cut = { code: 0, stdout: 'id\r\n1\r\n2\r\n', stderr: 'There are more rows.\n' };
     expect(await datahub([...ids, '--max-rows', '2'])).toEqual(cut);
+    const proxy = await startProxyWithoutTrailers();
+    expect(
+      await datahub([...ids, '--max-rows', '2'], { env: { ...hubEnv, DATAHUB_URL: proxy.url } }),
+    ).toEqual(cut);
+    proxy.close();
     // A long answer is compressed.
     const long = await datahub(['run', `${hubPath}/long`, '--format', 'csv', '--max-rows', '15000']);
     expect([long.stdout.split('\r\n').length, long.stderr]).toEqual([15_002, cut.stderr]);

@@ -90,8 +90,11 @@ async function write(hub: Hub, { body, format, context }: Execution): Promise<vo
   const cutNote = isCutAtResult(response.headers) ? moreResults : moreRows;
   let lines = 0;
   let last = '';
+  let ending: Ending = {};
   try {
-    for await (const text of readText(response)) {
+    for await (const text of readText(response, (told) => {
+      ending = told;
+    })) {
       lines += text.split('\n').length - 1;
       if (isTable) last = writeTable(context, { table, text: last + text, cutNote });
       else if (!context.stdout.write(text)) await context.stdout.drained();
@@ -101,9 +104,16 @@ async function write(hub: Hub, { body, format, context }: Execution): Promise<vo
     progress.end();
   }
   if (isTable && lines === 0) note(context, 'no rows');
-  // JSON and NDJSON say it in their bytes.
-  const trailers = response.trailers();
-  if (trailers['x-truncated'] === 'true') note(context, isCutAtResult(trailers) ? moreResults : cutNote);
+  // Proxies drop trailers. JSON and NDJSON say it in their bytes.
+  if (format === 'csv' && ending.truncated === true)
+    note(context, ending.moreResults === true ? moreResults : moreRows);
+}
+
+/** What the last line of the body says. */
+interface Ending {
+  truncated?: boolean;
+  moreResults?: boolean;
+  problem?: Problem;
 }
 
 const moreRows = 'There are more rows.';
@@ -136,7 +146,10 @@ function writeTable(
 const endingCharactersMax = 65_536;
 
 /** Leaves out the ending. Fails if the rows broke off, so that nobody takes a part for the whole. */
-async function* readText({ body }: Received): AsyncGenerator<string, void, void> {
+async function* readText(
+  { body }: Received,
+  onEnding: (ending: Ending) => void,
+): AsyncGenerator<string, void, void> {
   const decoder = new TextDecoder();
   /** From the last mark on: the ending, or a character of a row. */
   let kept = '';
@@ -149,7 +162,9 @@ async function* readText({ body }: Received): AsyncGenerator<string, void, void>
       kept = text.slice(end);
       if (end > 0) yield text.slice(0, end);
     }
-    ({ problem } = JSON.parse(kept.slice(endingMark.length)) as { problem?: Problem });
+    const ending = JSON.parse(kept.slice(endingMark.length)) as Ending;
+    ({ problem } = ending);
+    onEnding(ending);
   } catch (cause) {
     const text = 'The answer broke off before its end. The connection to the hub was lost.';
     throw new CommandError(text, exitCodes.unavailable, { cause });
