@@ -190,7 +190,8 @@ class JobRun {
 
   async #end(state: string, failure?: HubError): Promise<void> {
     const { jobId, lease } = this.#job;
-    const error = failure && { errorCode: failure.code, errorDetail: failure.message };
+    // No store takes half of a pair of surrogates, where the text of a database was cut.
+    const error = failure && { errorCode: failure.code, errorDetail: failure.message.toWellFormed() };
     const ended = { jobId, lease, state, counts: this.#run?.counts, ...error };
     await this.#deps.upstreams.ml.endJob(ended, this.#ctx()).catch((err) => {
       if (!isLost(err)) throw err;

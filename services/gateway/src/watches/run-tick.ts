@@ -99,7 +99,7 @@ async function execute(
     const isLost = err instanceof HubError && err.lost === true;
     const isUnknown = writes && (code === 'OUTCOME_UNKNOWN' || isLost || stop.aborted);
     const outcome = isUnknown ? 'unknown' : 'failed';
-    const detail = message.slice(0, detailCharactersMax);
+    const detail = message.slice(0, detailCharactersMax).toWellFormed();
     return { outcome, code, detail, queryVersion: version.number, toldNdjson: Buffer.alloc(0) };
   }
 }

@@ -28,8 +28,15 @@ const timedOut = new HubError('STATEMENT_TIMEOUT', 'The statement took longer th
 type RowOf = (n: number) => object;
 const example: RowOf = (n) => ({ id: n, label: `l${n % 3}`, text: `text ${n}` });
 
+interface Given {
+  rows: number;
+  rowsOfRun: number;
+  rowOf?: RowOf;
+  failure?: HubError;
+}
+
 /** Each run of the query answers as many rows more than the one before as `rowsOfRun` says, and then times out. */
-async function run({ rows, rowsOfRun, rowOf = example }: { rows: number; rowsOfRun: number; rowOf?: RowOf }) {
+async function run({ rows, rowsOfRun, rowOf = example, failure = timedOut }: Given) {
   const lines = Array.from({ length: rows }, (_, n) => Buffer.from(`${JSON.stringify(rowOf(n))}\n`));
   const trained: Row[] = [];
   const ended: Partial<EndJobRequest>[] = [];
@@ -40,7 +47,7 @@ async function run({ rows, rowsOfRun, rowOf = example }: { rows: number; rowsOfR
       execute: async (_: unknown, __: unknown, reply: { chunk(bytes: Buffer): boolean }) => {
         runs++;
         for (const line of lines.slice(0, runs * rowsOfRun)) reply.chunk(line);
-        if (runs * rowsOfRun < rows) throw timedOut;
+        if (runs * rowsOfRun < rows) throw failure;
       },
     },
     ml: {
@@ -70,6 +77,12 @@ it('fails if a statement times out before its first row', async () => {
   const { ended, runs } = await run({ rows: 10, rowsOfRun: 0 });
   expect(runs).toBe(1);
   expect(ended).toMatchObject([{ state: 'failed', errorCode: 'STATEMENT_TIMEOUT' }]);
+});
+
+it('ends although the text of a failure was cut in the middle of a character', async () => {
+  const failure = new HubError('SQL_REJECTED', '\u{1f600}\u{1f600}'.slice(0, 3));
+  const { ended } = await run({ rows: 1, rowsOfRun: 0, failure });
+  expect(ended).toMatchObject([{ state: 'failed', errorDetail: '\u{1f600}\ufffd' }]);
 });
 
 it('takes a member that only some documents lack for a fault of their rows', async () => {

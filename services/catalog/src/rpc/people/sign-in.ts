@@ -71,7 +71,7 @@ export async function saidMembers(
   const nowMs = catalog.nowMs();
   return {
     groups: await keptGroups(catalog, accountId, groups),
-    name: name.slice(0, textMax),
+    name: name.slice(0, textMax).toWellFormed(),
     confirmedUntil: confirmedUntil?.getTime() ?? nowMs,
     ...(email === undefined || email.length > textMax ? {} : { email: foldAddress(email) }),
     ...(refreshToken === undefined ? {} : { refreshToken: Buffer.from(refreshToken).toString('base64') }),
@@ -81,7 +81,7 @@ export async function saidMembers(
 
 /** Of too many groups, those that have a role are kept first. */
 async function keptGroups(catalog: Catalog, accountId: string, groups: string[]): Promise<string[]> {
-  const all = [...new Set(groups.filter((group) => group.length <= textMax))];
+  const all = [...new Set(groups.filter((group) => group.length <= textMax && group.isWellFormed()))];
   if (all.length <= groupsMax) return all;
   const grants = await grantsOf(catalog, accountId);
   const named = new Set(grants.flatMap(({ who }) => (who.kind === 'group' ? [who.value] : [])));
