@@ -5,6 +5,7 @@ import type { Collection, Doc } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
 import { overtaken, untilWritten } from '../catalog.ts';
 import type { FolderDoc, HubDoc, SourceDoc } from '../documents.ts';
+import type { DestinationDoc } from '../events/documents.ts';
 import { destinationsMax } from '../events/event.ts';
 import { deleteOrphans, scanVersioned } from '../query-version.ts';
 import type { CatalogStore } from '../store.ts';
@@ -61,10 +62,9 @@ async function sweepDestinations(
       if (destination.mailEndedAt !== undefined) return;
       const { version, hubIds } = destination;
       const left = hubIds.filter((one) => one !== hubId);
-      const isDone =
-        left.length === 0
-          ? await destinations.delete(accountId, id, { version })
-          : await destinations.replace({ ...destination, hubIds: left, version: version + 1 });
+      const isDone = goesWithHub(destination, hubId)
+        ? await destinations.delete(accountId, id, { version })
+        : await destinations.replace({ ...destination, hubIds: left, version: version + 1 });
       return isDone ? undefined : overtaken;
     });
 }
@@ -121,9 +121,16 @@ export async function isHubEmpty(
     store.folders.count(filter),
     store.sources.count(filter),
     store.queries.count(filter),
+    store.boards.count(filter),
   ]);
-  return counts.every((count) => count === 0);
+  if (counts.some((count) => count > 0)) return false;
+  const destinations = await store.destinations.find({ accountId, limit: destinationsMax });
+  return !destinations.some((one) => goesWithHub(one, id));
 }
+
+/** Of a hub that is deleted: it is told of no other. That its recipient ended the mails stays known. */
+const goesWithHub = ({ hubIds, mailEndedAt }: DestinationDoc, hubId: string): boolean =>
+  mailEndedAt === undefined && hubIds?.length === 1 && hubIds[0] === hubId;
 
 /**
  * Reads every hub, every folder and a version of every query once: finishes deletions of hubs and queries, and restores

@@ -1,5 +1,7 @@
 import { HubError } from '@datahub/service-kit/call/error';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { BoardDoc } from '../../src/documents.ts';
+import type { DestinationDoc } from '../../src/events/documents.ts';
 import { sweepLeftovers } from '../../src/maintenance/deletion-sweep.ts';
 import { meet, openCatalogWithHub } from '../catalog-fixture.ts';
 
@@ -39,6 +41,20 @@ describe('the deletion of a hub that must be empty', () => {
     expect(await opened.store.folders.get('a', folder)).toMatchObject({ label: 'made meanwhile' });
     expect(await storedHub()).toEqual({ ...opened.hub, version: 3 });
     expect(await actions()).toEqual(['folder.create']);
+  });
+
+  it('is refused while it has a board, or a destination of no other hub', async () => {
+    const { store, hub } = opened;
+    const one = { accountId: 'a', version: 1 };
+    await store.boards.insert({ ...one, id: 'b', hubId: hub.id } as BoardDoc);
+    await expect(deleteHub()).rejects.toMatchObject(notEmpty);
+    await store.boards.delete('a', 'b');
+    const destination = { ...one, id: 'd', hubIds: [hub.id] } as DestinationDoc;
+    await store.destinations.insert(destination);
+    await expect(deleteHub()).rejects.toMatchObject(notEmpty);
+    await store.destinations.replace({ ...destination, version: 2, hubIds: [hub.id, 'other'] });
+    await deleteHub();
+    expect(await store.destinations.get('a', 'd')).toMatchObject({ hubIds: ['other'] });
   });
 
   it('is done once if another process starts meanwhile', async () => {
