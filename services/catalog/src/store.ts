@@ -164,7 +164,10 @@ const specs: CollectionSpec[] = [
     expires: 'endedAt',
   },
   { name: 'watchSnapshots', bytes: ['rows', 'ndjson'] },
-  { name: 'watchRunRows', bytes: ['ndjson'], expires: 'expiresAt' },
+  {
+    name: 'watchRunRows',
+    ...{ bytes: ['ndjson'], expires: 'expiresAt', summary: { fields: ['size'] } },
+  },
   { name: 'destinations', outbox: true },
   {
     name: 'deliveries',

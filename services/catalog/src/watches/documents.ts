@@ -108,5 +108,7 @@ export interface WatchSnapshotDoc extends Doc {
 /** The rows that a run told. Its id is `<run id>/<lease>`. */
 export interface WatchRunRowsDoc extends Doc {
   ndjson: Uint8Array;
+  /** Bytes that count against the account; absent if an older hub wrote the rows. */
+  size?: number;
   expiresAt: number;
 }

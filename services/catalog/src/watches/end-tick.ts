@@ -14,6 +14,7 @@ import { eventRecords, makeEvent } from '../events/event.ts';
 import { conclude } from './conclude.ts';
 import type { TickLease, WatchDoc, WatchRunDoc, WatchStateDoc } from './documents.ts';
 import { runRecord, spanRecord, watchData } from './records.ts';
+import { trimRows } from './run-rows.ts';
 import { areComparable } from './same-rows.ts';
 import { basisOf } from './watch.ts';
 import { nextTickOf, replaceState, requireLease, spanOf } from './watch-state.ts';
@@ -24,6 +25,7 @@ export const rowDigestBytes = 32;
 const runsKept = 10_000;
 const trimmedEvery = 500;
 const rowsKeptMs = 7 * 86_400_000;
+const rowsCheckedEvery = 1_048_576;
 /** Bytes of rows in an event. */
 const eventRowsBytesMax = 16_000;
 
@@ -239,8 +241,11 @@ async function keepRows(
       accountId,
       version: 1,
       ndjson: toldNdjson,
+      size: toldNdjson.length,
       expiresAt,
     });
+    // On average once for so many bytes.
+    if (Math.random() < toldNdjson.length / rowsCheckedEvery) await trimRows(store, accountId);
   }
   return kept;
 }

@@ -1,0 +1,35 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { trimRows } from '../../src/watches/run-rows.ts';
+import { openCatalogWithHub } from '../catalog-fixture.ts';
+
+let opened: Awaited<ReturnType<typeof openCatalogWithHub>>;
+beforeEach(async () => {
+  opened = await openCatalogWithHub();
+});
+afterEach(() => opened.store.close());
+
+it('keeps the newest rows of the runs of an account within a bound of bytes', async () => {
+  const { watchRunRows } = opened.store;
+  const put = (accountId: string, id: string, size: number) =>
+    watchRunRows.insert({
+      id,
+      accountId,
+      version: 1,
+      ndjson: Buffer.alloc(size, 'x'),
+      size,
+      expiresAt: 1e15,
+    });
+  for (const id of ['1', '2', '3', '4']) await put('a', id, 10_000);
+  // Small ones count as what a document takes.
+  await put('a', '5', 10);
+  await put('b', '1', 10_000);
+  const left = async (accountId: string) =>
+    (await watchRunRows.findSummaries({ accountId, limit: 10 })).map(({ id }) => id);
+  await trimRows(opened.store, 'a', 100_000);
+  expect(await left('a')).toEqual(['1', '2', '3', '4', '5']);
+  await trimRows(opened.store, 'a', 21_100);
+  expect(await left('a')).toEqual(['3', '4', '5']);
+  expect(await left('b')).toEqual(['1']);
+  await trimRows(opened.store, 'a', 21_000);
+  expect(await left('a')).toEqual(['4', '5']);
+});
