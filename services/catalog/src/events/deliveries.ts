@@ -5,11 +5,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { type Complete, withoutUndefined } from '@datahub/contract/complete';
-import type {
-  EndDeliveryRequest,
-  TakeDeliveriesRequest,
-  TakenDelivery,
-} from '@datahub/proto/catalog/v1/catalog_internal';
+import type { EndDeliveryRequest, TakenDelivery } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Delivery } from '@datahub/proto/catalog/v1/watches';
 import { type Catalog, overtaken, untilWritten } from '../catalog.ts';
 import type { DeliveryDoc, DestinationDoc } from './documents.ts';
@@ -26,7 +22,7 @@ const failingMsMax = 3 * 86_400_000;
 const gone = 410;
 
 /** Of an account, in one executor at a time: a destination that hangs holds its place for seconds. */
-const accountMax = 8;
+export const accountMax = 8;
 /** The least pause of a delivery that finds all places of its account taken. */
 const postponedMs = 1_000;
 
@@ -35,25 +31,6 @@ type Members = { [K in keyof DeliveryDoc]?: DeliveryDoc[K] | undefined };
 function replaceDelivery({ store }: Catalog, delivery: DeliveryDoc, change: Members): Promise<boolean> {
   const version = delivery.version + 1;
   return store.deliveries.replace(withoutUndefined<DeliveryDoc>({ ...delivery, ...change, version }));
-}
-
-/** What an executor takes of the due deliveries, and what must wait for a place of its account. */
-export function shareOut(
-  due: readonly DeliveryDoc[],
-  { limit, running }: TakeDeliveriesRequest,
-): { mine: DeliveryDoc[]; later: DeliveryDoc[] } {
-  const used = new Map(running.map(({ accountId, count }) => [accountId, count]));
-  const mine: DeliveryDoc[] = [];
-  const later: DeliveryDoc[] = [];
-  for (const delivery of due) {
-    const count = used.get(delivery.accountId) ?? 0;
-    if (count >= accountMax) later.push(delivery);
-    else if (mine.length < limit) {
-      mine.push(delivery);
-      used.set(delivery.accountId, count + 1);
-    }
-  }
-  return { mine, later };
 }
 
 /** Lets deliveries of others pass. */

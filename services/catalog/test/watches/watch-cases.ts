@@ -69,8 +69,17 @@ export function describeWatches(name: string, open: () => Promise<CatalogStore>)
       expect(await at.runsOf(watchId)).toMatchObject([{ due: 10, outcome: 'ok', ticks: 1 }]);
     });
 
+    it('leaves the ticks of an account that runs as many as it may', async () => {
+      const watchId = await at.create(everyTen);
+      at.wait(11);
+      const { accountId } = at;
+      const share = { running: [{ accountId, count: 2 }], accountMax: 2 };
+      expect(await at.takeTicks(100, share)).toMatchObject({ ticks: [], lagMs: 0 });
+      expect((await at.takeTicks(100, { ...share, accountMax: 3 })).ticks).toMatchObject([{ watchId }]);
+    });
+
     it('says when the next tick comes, so that a gateway need not ask before', async () => {
-      const next = async () => (await at.calls.takeTicks({ limit: 100 })).nextInMs;
+      const next = async () => (await at.takeTicks()).nextInMs;
       expect(await next()).toBe(3_600_000);
       await at.create(everyTen);
       const inMs = await next();

@@ -1,7 +1,12 @@
 /** A catalog with a clock of its own, for tests of watches on every store. */
 
 import { createQuota } from '@datahub/document-store/quota';
-import type { EndTickRequest, TakenTick, WatchSettings } from '@datahub/proto/catalog/v1/watches';
+import type {
+  EndTickRequest,
+  TakenTick,
+  TakeTicksRequest,
+  WatchSettings,
+} from '@datahub/proto/catalog/v1/watches';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, createCallContext } from '@datahub/service-kit/call/call';
 import { createIdFactory } from '@datahub/service-kit/id';
@@ -65,6 +70,17 @@ async function readRuns(calls: ReturnType<typeof createWatchRunCalls>, watchId: 
     .toSorted((a, b) => a.due - b.due);
 }
 
+const none = {
+  path: undefined,
+  contextJson: '{}',
+  condition: undefined,
+  by: [],
+  include: [],
+  to: [],
+  paused: false,
+};
+const every = { everyS: undefined, cron: undefined, timeZone: undefined, spreadS: undefined };
+
 export async function openCase(open: () => Promise<CatalogStore>) {
   const { store, createId, hub, keyId, reading, writing } = await openHub(open);
   const { accountId } = hub;
@@ -89,16 +105,6 @@ export async function openCase(open: () => Promise<CatalogStore>) {
   const principal: Principal = { ...principalOf(accountId), keyId };
   const ctx = (operation?: string) => ({ ...createCallContext({ timeoutMs: 60_000, principal }), operation });
   const create = async (schedule: Schedule, more: Partial<WatchSettings> = {}): Promise<string> => {
-    const none = {
-      path: undefined,
-      contextJson: '{}',
-      condition: undefined,
-      by: [],
-      include: [],
-      to: [],
-      paused: false,
-    };
-    const every = { everyS: undefined, cron: undefined, timeZone: undefined, spreadS: undefined };
     const settings = {
       label: 'w',
       queryId: reading,
@@ -110,7 +116,9 @@ export async function openCase(open: () => Promise<CatalogStore>) {
     const { watch } = await calls.createWatch({ hubId: hub.id, settings }, ctx());
     return watch?.watchId as string;
   };
-  const take = async (limit = 100): Promise<TakenTick[]> => (await calls.takeTicks({ limit })).ticks;
+  const takeTicks = (limit = 100, share: Partial<TakeTicksRequest> = {}) =>
+    calls.takeTicks({ limit, running: [], accountMax: 0, ...share });
+  const take = async (limit = 100): Promise<TakenTick[]> => (await takeTicks(limit)).ticks;
   const end = (tick: TakenTick, found: Partial<EndTickRequest> = {}) =>
     calls.endTick(
       {
@@ -129,6 +137,7 @@ export async function openCase(open: () => Promise<CatalogStore>) {
   const eventsOf = async () => (await store.events.find({ accountId, limit: 1_000 })).map(({ type }) => type);
   return {
     ...{ store, calls, ctx, create, take, end, runsOf, eventsOf, keyId, reading, writing, hub },
+    ...{ accountId, takeTicks },
     wait: (seconds: number) => {
       now += Math.round(seconds * 1_000);
     },

@@ -2,13 +2,20 @@
 
 import type { WatchSettings } from '@datahub/proto/catalog/v1/watches';
 import { CallForm, Format } from '@datahub/proto/executor/v1/executor';
-import type { CallContext, CallStop } from '@datahub/service-kit/call/call';
+import { onAbort } from '@datahub/service-kit/call/abort';
+import { type CallContext, CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { RowReader } from '../rows/row-reader.ts';
 import { executeInto } from '../rows/stoppable.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { type Before, type Found, FoundRows, keptBytesOf } from './found-rows.ts';
-import type { RunMemory } from './run-memory.ts';
+import { type Before, comparedBytesOf, type Found, FoundRows } from './found-rows.ts';
+import { PlaceLost, type RunMemory } from './run-memory.ts';
+
+/** The rows of the run before, which are read when there are rows to compare with them. */
+export interface RunBefore {
+  rows: number;
+  read(): Promise<Before | undefined>;
+}
 
 export interface WatchExecution {
   settings: WatchSettings;
@@ -18,20 +25,44 @@ export interface WatchExecution {
   dryRun: boolean;
   /** Of the query; the one that is executed. Absent if it does not matter. */
   version?: number;
-  before: Before | undefined;
+  /** The run before. Absent if there is none to compare with. */
+  before: RunBefore | undefined;
   executor: Pick<Upstreams['executor'], 'execute'>;
-  /** Its signal is `stop`. */
   ctx: CallContext;
-  stop: CallStop;
   memory: RunMemory;
 }
 
-/** Throws RESULT_TRUNCATED if a limit cut the rows, and the errors of `FoundRows` and of executions. */
+/** A run that has so often lost its place fails. */
+const triesMax = 3;
+
+/** Throws RESULT_TRUNCATED if a limit cut the rows, PlaceLost, and the errors of `FoundRows` and of executions. */
 export async function executeWatch(options: WatchExecution): Promise<Found> {
-  const { settings, writes, dryRun, version, before, executor, ctx, stop, memory } = options;
-  await memory.keep(keptBytesOf(before));
-  const found = new FoundRows(settings, before, { writes });
+  const { ctx, memory } = options;
+  for (let tries = 1; ; tries++) {
+    const stop = new CallStop();
+    using _ = onAbort(ctx.signal, () => stop.abort(ctx.signal.reason));
+    memory.begin(stop);
+    try {
+      return await executeOnce({ ...options, ctx: { ...ctx, signal: stop } }, stop);
+    } catch (err) {
+      if (!(err instanceof PlaceLost) || !memory.mayRepeat || tries >= triesMax) throw err;
+      await memory.awaitPlace(ctx.signal);
+    }
+  }
+}
+
+async function executeOnce(options: WatchExecution, stop: CallStop): Promise<Found> {
+  const { settings, writes, dryRun, version, before, executor, ctx, memory } = options;
+  let found: FoundRows | undefined;
+  // What rows are compared with is not kept while the query has none.
+  const begin = async () => {
+    await memory.keep(comparedBytesOf(before?.rows ?? 0));
+    const read = await before?.read();
+    found = new FoundRows(settings, read, { writes });
+    return found;
+  };
   const use = async (rows: Parameters<FoundRows['add']>[0][]) => {
+    found ??= await begin();
     for (const row of rows) found.add(row);
     await memory.keep(found.keptBytes);
   };
@@ -48,5 +79,5 @@ export async function executeWatch(options: WatchExecution): Promise<Found> {
   await executeInto(reader, { executor, execution, ctx });
   if (reader.isTruncated)
     throw new HubError('RESULT_TRUNCATED', 'A limit of the key or of the hub cut the rows of the query.');
-  return found.finish();
+  return (found ?? (await begin())).finish();
 }

@@ -31,11 +31,15 @@ export type Before = Snapshot;
 /** What a row that is compared takes in memory: two digests as texts, and their place in a map. */
 const comparedRowBytes = 200;
 
+/** What so many rows take to be compared with. */
+export const comparedBytesOf = (rows: number): number => rows * comparedRowBytes;
+
+/** How many rows a digest of all rows is of. */
+export const rowsOfDigest = (digest: string): number => Number.parseInt(digest, 10);
+
 /** What the rows of the run before take. */
-export const keptBytesOf = (before: Before | undefined): number =>
-  before === undefined
-    ? 0
-    : before.ndjson.length + (before.rows.length / (2 * digestBytes)) * comparedRowBytes;
+const keptBytesOf = (before: Before | undefined): number =>
+  before === undefined ? 0 : before.ndjson.length + comparedBytesOf(before.rows.length / (2 * digestBytes));
 
 export class FoundRows {
   readonly #settings: FoundSettings;

@@ -1,43 +1,159 @@
 /**
  * Bounds the memory of runs of watches. A run keeps what it compares and tells until it has ended, tens of megabytes at
- * most, while nearly all keep little. So a run that keeps much waits until few others do.
+ * most, while nearly all keep little. A run that keeps much has one of few places. Nobody waits for the slow query of
+ * another: a run that rests gives its place back to those that wait, and a run that waits for long has no connection to
+ * its source. Either begins again, unless its query writes.
  */
 
-import type { CallSignal } from '@datahub/service-kit/call/call';
-import { createFairSemaphore, type FairSemaphore } from '@datahub/service-kit/fair-semaphore';
+import { onAbort } from '@datahub/service-kit/call/abort';
+import { type CallSignal, CallStop } from '@datahub/service-kit/call/call';
+import { HubError } from '@datahub/service-kit/call/error';
+import { createFairSemaphore } from '@datahub/service-kit/fair-semaphore';
 
-/** A run that keeps no more than this does not wait. */
+/** A run that keeps no more than this needs no place. */
 const smallBytes = 262_144;
+/** An account has one place at a time. */
+const places = { allMax: 2, accountMax: 1, waitingMax: Number.POSITIVE_INFINITY };
+/** How long a run waits for a place with the rows and the connection that it has, and how many runs do so at once. */
+const patienceMs = 1_000;
+const patientMax = 8;
+/** A run whose rows rest for so long gives its place back if others wait. A write ends then, so it has more time. */
+const restMs = 5_000;
+const restOfWriteMs = 60_000;
+/** A run that has its place for so long gives it back, too. */
+const turnMs = 60_000;
+const lookMs = 500;
 
-/** A permit for each large run. An account has one at a time. */
-export const createLargeRuns = (): FairSemaphore =>
-  createFairSemaphore({ allMax: 2, accountMax: 1, waitingMax: Number.POSITIVE_INFINITY });
+/** The run has no place any more, or did not get one in time. What it keeps must go. */
+export class PlaceLost extends HubError {
+  constructor() {
+    super(
+      'UNAVAILABLE',
+      'The rows of the run came slowly, and other runs with many rows waited for the memory that it took.',
+      { retryable: true },
+    );
+  }
+}
+
+/** The places of one gateway. */
+export class LargeRuns {
+  readonly #permits = createFairSemaphore(places);
+  readonly #holders = new Set<RunMemory>();
+  #looking: NodeJS.Timeout | undefined;
+  #waiting = 0;
+  /** Runs that wait with their rows. */
+  patient = 0;
+
+  /** Resolves with the function that gives the place back. Rejects with the reason of the signal if it fires first. */
+  async acquire(run: RunMemory, signal: CallSignal): Promise<() => void> {
+    this.#waiting++;
+    this.#looking ??= setInterval(() => {
+      for (const holder of this.#holders) holder.giveWay(performance.now());
+    }, lookMs).unref();
+    try {
+      const release = await this.#permits.acquire(run.accountId, signal);
+      this.#holders.add(run);
+      return () => {
+        this.#holders.delete(run);
+        release();
+      };
+    } finally {
+      this.#waiting--;
+      if (this.#waiting === 0) {
+        clearInterval(this.#looking);
+        this.#looking = undefined;
+      }
+    }
+  }
+}
+
+export interface RunMemoryOptions {
+  accountId: string;
+  /** False for a query that writes: it does not begin again. */
+  mayRepeat: boolean;
+}
 
 /** What one run keeps. Its end gives the memory back. */
 export class RunMemory implements Disposable {
-  readonly #permits: FairSemaphore;
-  readonly #accountId: string;
-  readonly #signal: CallSignal;
+  readonly accountId: string;
+  readonly #places: LargeRuns;
+  readonly #mayRepeat: boolean;
   #release: (() => void) | undefined;
+  #keptBytes = 0;
+  /** Stops the execution that is under way. */
+  #stop = new CallStop();
+  #heldAt = 0;
+  /** When rows came last. */
+  #rowsAt = 0;
   #hasEnded = false;
 
-  constructor(permits: FairSemaphore, accountId: string, signal: CallSignal) {
-    this.#permits = permits;
-    this.#accountId = accountId;
-    this.#signal = signal;
+  constructor(places: LargeRuns, { accountId, mayRepeat }: RunMemoryOptions) {
+    this.accountId = accountId;
+    this.#places = places;
+    this.#mayRepeat = mayRepeat;
   }
 
-  /** `bytes`: what the run keeps by now, or will at once. Rejects with the reason of the signal if it fires first. */
+  get mayRepeat(): boolean {
+    return this.#mayRepeat;
+  }
+
+  /** Of an execution, which `stop` ends with PlaceLost once it must give way. */
+  begin(stop: CallStop): void {
+    this.#stop = stop;
+    this.#keptBytes = 0;
+    this.#rowsAt = performance.now();
+  }
+
+  /** `bytes`: what the run keeps by now, or will at once. Rejects with PlaceLost, or the reason of the signal. */
   async keep(bytes: number): Promise<void> {
+    this.#rowsAt = performance.now();
+    this.#keptBytes = bytes;
     if (bytes <= smallBytes || this.#release !== undefined) return;
-    const release = await this.#permits.acquire(this.#accountId, this.#signal);
+    const waiting = new CallStop();
+    using _ = onAbort(this.#stop, () => waiting.abort(this.#stop.reason));
+    const ms = this.#places.patient < patientMax ? patienceMs : 0;
+    const timer = this.#mayRepeat ? setTimeout(() => waiting.abort(new PlaceLost()), ms) : undefined;
+    this.#places.patient++;
+    try {
+      await this.#take(waiting);
+    } finally {
+      clearTimeout(timer);
+      this.#places.patient--;
+    }
+  }
+
+  /** Waits for a place after the run has lost its own, or has not got one. */
+  async awaitPlace(signal: CallSignal): Promise<void> {
+    this.#giveBack();
+    this.#keptBytes = 0;
+    await this.#take(signal);
+  }
+
+  /** Others wait. */
+  giveWay(now: number): void {
+    const isResting = now - this.#rowsAt > (this.#mayRepeat ? restMs : restOfWriteMs);
+    const isOver = this.#mayRepeat && now - this.#heldAt > turnMs;
+    if (!isResting && !isOver) return;
+    if (this.#keptBytes <= smallBytes) this.#giveBack();
+    else this.#stop.abort(new PlaceLost());
+  }
+
+  async #take(signal: CallSignal): Promise<void> {
+    const release = await this.#places.acquire(this, signal);
     // The run may have failed meanwhile.
-    if (this.#hasEnded) release();
-    else this.#release = release;
+    if (this.#hasEnded) return release();
+    this.#release = release;
+    this.#heldAt = performance.now();
+    this.#rowsAt = this.#heldAt;
+  }
+
+  #giveBack(): void {
+    this.#release?.();
+    this.#release = undefined;
   }
 
   [Symbol.dispose](): void {
     this.#hasEnded = true;
-    this.#release?.();
+    this.#giveBack();
   }
 }

@@ -12,19 +12,18 @@ import {
   createRequestId,
 } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
-import type { FairSemaphore } from '@datahub/service-kit/fair-semaphore';
 import { repeated } from '../rows/repeated.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { executeWatch, type WatchExecution } from './execute-watch.ts';
-import type { Before, Found } from './found-rows.ts';
-import { RunMemory } from './run-memory.ts';
+import { executeWatch, type RunBefore, type WatchExecution } from './execute-watch.ts';
+import { type Found, rowsOfDigest } from './found-rows.ts';
+import { type LargeRuns, PlaceLost, RunMemory } from './run-memory.ts';
 
 export interface TickDeps {
   upstreams: Pick<Upstreams, 'catalog' | 'executor'>;
   /** Fires when the gateway shuts down. */
   closing: CallStop;
   /** A permit for each run that keeps many rows in memory. */
-  largeRuns: FairSemaphore;
+  largeRuns: LargeRuns;
   /** Called for a fault of the hub. */
   onFailure(err: unknown): void;
 }
@@ -42,7 +41,10 @@ export async function runTick(tick: TakenTick, deps: TickDeps): Promise<void> {
   const stop = new CallStop();
   using _closing = onAbort(deps.closing, () => stop.abort(closingReason));
   const callCtx = () => createCallContext({ timeoutMs: callTimeoutMs, ...(principal && { principal }) });
-  using memory = new RunMemory(deps.largeRuns, principal?.accountId ?? '', stop);
+  using memory = new RunMemory(deps.largeRuns, {
+    accountId: principal?.accountId ?? '',
+    mayRepeat: !tick.writes,
+  });
   let isLost = false;
   const beat = setInterval(() => {
     catalog.keepTick({ watchId, lease }, callCtx()).catch((err) => {
@@ -89,15 +91,16 @@ async function execute(
   const version = { number: tick.queryVersion };
   const ctx = { principal, requestId: createRequestId(), deadlineAt, signal: stop };
   try {
-    const before = await readBefore(tick, upstreams, callCtx());
-    const run = { settings, writes, dryRun: false, before, executor: upstreams.executor, ctx, stop, memory };
+    const before = toBefore(tick, upstreams, callCtx);
+    const run = { settings, writes, dryRun: false, before, executor: upstreams.executor, ctx, memory };
     return { outcome: 'ok', ...(await executeVersion(run, version)), queryVersion: version.number };
   } catch (err) {
     const { code, message } = toHubError(err);
     if (code === 'INTERNAL') onFailure(err);
     // A write whose answer was lost is never started again.
     const isLost = err instanceof HubError && err.lost === true;
-    const isUnknown = writes && (code === 'OUTCOME_UNKNOWN' || isLost || stop.aborted);
+    const isStopped = stop.aborted || err instanceof PlaceLost;
+    const isUnknown = writes && (code === 'OUTCOME_UNKNOWN' || isLost || isStopped);
     const outcome = isUnknown ? 'unknown' : 'failed';
     const detail = message.slice(0, detailCharactersMax).toWellFormed();
     return { outcome, code, detail, queryVersion: version.number, toldNdjson: Buffer.alloc(0) };
@@ -122,12 +125,18 @@ async function executeVersion(
   }
 }
 
-async function readBefore(
+function toBefore(
   { watchId, before }: TakenTick,
   { catalog }: Pick<Upstreams, 'catalog'>,
-  ctx: CallContext,
-): Promise<Before | undefined> {
+  callCtx: () => CallContext,
+): RunBefore | undefined {
   if (before === undefined) return undefined;
-  const { snapshot } = await catalog.readSnapshot({ watchId, snapshotId: before.snapshotId }, ctx);
-  return snapshot && { ...snapshot, digest: before.digest };
+  const { snapshotId, digest } = before;
+  return {
+    rows: rowsOfDigest(digest),
+    read: async () => {
+      const { snapshot } = await catalog.readSnapshot({ watchId, snapshotId }, callCtx());
+      return snapshot && { ...snapshot, digest };
+    },
+  };
 }

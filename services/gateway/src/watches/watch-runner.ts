@@ -4,7 +4,7 @@ import { CallStop, createCallContext } from '@datahub/service-kit/call/call';
 import { startPolling, type Taken, unlessUnavailable } from '@datahub/service-kit/process/poll';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Upstreams } from '../upstreams.ts';
-import { createLargeRuns } from './run-memory.ts';
+import { LargeRuns } from './run-memory.ts';
 import { closingReason, runTick } from './run-tick.ts';
 
 export interface WatchRunner {
@@ -23,7 +23,8 @@ export interface WatchRunnerDeps {
   closeMs?: number;
 }
 
-const runsMax = 32;
+/** Most runs wait for their query. An account that has many leaves half of the free places to others. */
+const runsMax = 96;
 /** Few at a time, so that watches that are due together do not hold up what clients ask for. */
 const takenMax = 8;
 const takeTimeoutMs = 5_000;
@@ -36,21 +37,23 @@ export function createWatchRunner({
   closeMs = closeMsDefault,
 }: WatchRunnerDeps): WatchRunner {
   const closing = new CallStop();
-  const running = new Set<Promise<void>>();
-  const largeRuns = createLargeRuns();
+  const running = new Map<Promise<void>, string>();
+  const largeRuns = new LargeRuns();
   let lagMs = 0;
   const onFailure = unlessUnavailable((err) => {
     logger.warn({ event: 'watch.interrupted', err }, 'a watch could not be run; it will be tried again');
   });
 
   const take = async (): Promise<Taken> => {
-    const limit = Math.min(takenMax, runsMax - running.size);
+    const free = runsMax - running.size;
+    const limit = Math.min(takenMax, free);
+    const share = { running: countByAccount(running.values()), accountMax: Math.ceil(free / 2) };
     const ctx = createCallContext({ timeoutMs: takeTimeoutMs });
-    const { ticks, nextInMs = 0, ...lag } = await upstreams.catalog.takeTicks({ limit }, ctx);
+    const { ticks, nextInMs = 0, ...lag } = await upstreams.catalog.takeTicks({ limit, ...share }, ctx);
     lagMs = lag.lagMs;
     for (const tick of ticks) {
       const run = runTick(tick, { upstreams, closing, largeRuns, onFailure });
-      running.add(run);
+      running.set(run, tick.principal?.accountId ?? '');
       void run.then(() => {
         running.delete(run);
         // Its next tick is known now.
@@ -70,8 +73,14 @@ export function createWatchRunner({
     close: async () => {
       await poll.stop();
       const cancel = setTimeout(() => closing.abort(closingReason), closeMs);
-      await Promise.all(running);
+      await Promise.all(running.keys());
       clearTimeout(cancel);
     },
   };
+}
+
+function countByAccount(accountIds: Iterable<string>): { accountId: string; count: number }[] {
+  const counts = new Map<string, number>();
+  for (const accountId of accountIds) counts.set(accountId, (counts.get(accountId) ?? 0) + 1);
+  return [...counts].map(([accountId, count]) => ({ accountId, count }));
 }

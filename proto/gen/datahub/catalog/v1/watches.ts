@@ -267,11 +267,20 @@ export interface Event {
 /** Leases due ticks to a gateway, which runs them. */
 export interface TakeTicksRequest {
   limit: number;
+  /** What the gateway runs now. */
+  running: RunningTicks[];
+  /** The most that the gateway runs of one account. */
+  accountMax: number;
+}
+
+export interface RunningTicks {
+  accountId: string;
+  count: number;
 }
 
 export interface TakeTicksResponse {
   ticks: TakenTick[];
-  /** How late the oldest tick is that nobody has taken. */
+  /** How late the oldest tick is that nobody has taken, but for those of accounts that run as many as they may. */
   lagMs: number;
   /** In how many milliseconds the next tick is due, of those known now; at most an hour. */
   nextInMs?: number | undefined;
@@ -2719,13 +2728,19 @@ export const Event: MessageFns<Event> = {
 };
 
 function createBaseTakeTicksRequest(): TakeTicksRequest {
-  return { limit: 0 };
+  return { limit: 0, running: [], accountMax: 0 };
 }
 
 export const TakeTicksRequest: MessageFns<TakeTicksRequest> = {
   encode(message: TakeTicksRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.limit !== 0) {
       writer.uint32(8).uint32(message.limit);
+    }
+    for (const v of message.running) {
+      RunningTicks.encode(v!, writer.uint32(18).fork()).join();
+    }
+    if (message.accountMax !== 0) {
+      writer.uint32(24).uint32(message.accountMax);
     }
     return writer;
   },
@@ -2749,6 +2764,79 @@ export const TakeTicksRequest: MessageFns<TakeTicksRequest> = {
             }
 
             message.limit = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.running.push(RunningTicks.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.accountMax = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseRunningTicks(): RunningTicks {
+  return { accountId: "", count: 0 };
+}
+
+export const RunningTicks: MessageFns<RunningTicks> = {
+  encode(message: RunningTicks, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.accountId !== "") {
+      writer.uint32(10).string(message.accountId);
+    }
+    if (message.count !== 0) {
+      writer.uint32(16).uint32(message.count);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RunningTicks {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRunningTicks();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.accountId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.count = reader.uint32();
             continue;
           }
         }

@@ -11,7 +11,7 @@ import { JsonText, writeJson } from '../../response/json-splices.ts';
 import { stoppable } from '../../rows/stoppable.ts';
 import { executeWatch } from '../../watches/execute-watch.ts';
 import type { Found } from '../../watches/found-rows.ts';
-import { createLargeRuns, RunMemory } from '../../watches/run-memory.ts';
+import { LargeRuns, RunMemory } from '../../watches/run-memory.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 import { toSettings } from './watch-schemas.ts';
 
@@ -36,16 +36,17 @@ export function createTryWatchHandler({ upstreams: { catalog, executor } }: Reso
     triesMax,
     `This account tries ${triesMax.accountMax} watches, and ${triesMax.waitingMax} more wait. Try again later.`,
   );
-  const largeRuns = createLargeRuns();
+  const largeRuns = new LargeRuns();
   return async (request, reply) => {
     const { hubId } = request.body as { hubId: string };
     const settings = toSettings(request);
     const { writes } = await catalog.checkWatch({ hubId, settings }, request.context);
-    const { ctx, stop } = stoppable(request.context);
+    const { ctx } = stoppable(request.context);
     const { accountId } = requirePrincipal(ctx);
     using _place = await takePlace(ctx);
-    using memory = new RunMemory(largeRuns, accountId, stop);
-    const run = { settings, writes, dryRun: writes, before: undefined, executor, ctx, stop, memory };
+    // What a try writes is undone, so it may begin again.
+    using memory = new RunMemory(largeRuns, { accountId, mayRepeat: true });
+    const run = { settings, writes, dryRun: writes, before: undefined, executor, ctx, memory };
     const baseline = isComparing(settings.when);
     const tried = await executeWatch(run).then(
       (found) => ({ outcome: 'ok', code: null, detail: null, ...toJson(found), baseline }),
