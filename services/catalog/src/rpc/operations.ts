@@ -48,11 +48,12 @@ export function createOperationCalls(catalog: Catalog): OperationCalls {
     beginOperation: async (request, ctx): Promise<BeginOperationResponse> => {
       const principal = requirePrincipal(ctx);
       const { accountId } = principal;
-      if (await isReadOnly(catalog, accountId, request.queryId)) {
-        return { ...nothing, state: State.STATE_UNRECORDED };
-      }
       const doc = newRecord(catalog, principal, request);
       const found = await operations.get(accountId, doc.id);
+      const isKnown = found?.bodyMac === doc.bodyMac && found.expiresAt > doc.createdAt;
+      // The query may have become a read after its record was made.
+      if (!isKnown && (await isReadOnly(catalog, accountId, request.queryId)))
+        return { ...nothing, state: State.STATE_UNRECORDED };
       if (found !== null) return repeat(catalog, { request, doc, found });
       await catalog.storedBytes.requireRoom(accountId);
       if (await insertIfNew(operations, doc)) return begun(doc);
@@ -241,7 +242,7 @@ async function finish(catalog: Catalog, request: FinishRequest, ctx: CallContext
   if (attempt !== '' && attempt !== found.attempt) return {};
   const version = found.version + 1;
   // Without a note, the executor has not committed, and this start can write none after its record is deleted.
-  if (request.unknown && found.commit === undefined && (await isNoted(catalog, accountId, request))) {
+  if (request.unknown && found.commit === undefined && (await isNoted(catalog, found, request))) {
     await operations.delete(accountId, id, { version: found.version });
     return {};
   }
@@ -319,14 +320,18 @@ function committed(found: OperationDoc, { contentType }: CommitDoc): OperationDo
 /** Commands whose statements always run in a transaction. */
 const inTransaction = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE', transactionCommand]);
 
-/** True if the operation committed nothing that it did not note. */
+/** An executor may run a query as it was so long ago, and clocks differ. */
+const changedMs = 60_000;
+
+/** True if the operation committed nothing that it did not note, and its query is the one that it ran. */
 async function isNoted(
   { store }: Catalog,
-  accountId: string,
+  { accountId, begunAt }: OperationDoc,
   { notedQueryId, isTransaction }: FinishOperationRequest,
 ): Promise<boolean> {
   const query = notedQueryId === '' ? null : await store.queries.get(accountId, notedQueryId);
-  return query?.engine === 'postgres' && (isTransaction || inTransaction.has(query.command));
+  if (query === null || (query.updatedAt ?? 0) > begunAt - changedMs) return false;
+  return query.engine === 'postgres' && (isTransaction || inTransaction.has(query.command));
 }
 
 /** What the gateway must ask the source. */

@@ -230,6 +230,7 @@ describe('a record of an operation', () => {
 
     it.each([
       ['another engine', { engine: 'mysql' }, {}],
+      ['a query that was changed while it ran', { updatedAt: Number.MAX_SAFE_INTEGER }, {}],
       ['a statement that may run without a transaction', { command: 'CALL' }, {}],
       ['an executor that notes nothing', {}, { notedQueryId: '' }],
     ])('stays unknown without a note, for %s', async (_, query, more) => {
@@ -281,7 +282,11 @@ describe('a record of an operation', () => {
     expect(await begin({ queryId: 'read' })).toMatchObject({ state: State.STATE_UNRECORDED, recordId: '' });
     expect(await begin({ queryId: 'gone' })).toMatchObject({ state: State.STATE_UNRECORDED });
     expect(await store.operations.count({ accountId: 'a' })).toBe(0);
-    expect(await begin({ queryId: 'write' })).toMatchObject({ state: State.STATE_NEW });
+    const { recordId } = await begin({ queryId: 'write' });
+    await finish(recordId, { status: 200, body: Buffer.from('{}'), kept: true });
+    await store.queries.replace({ ...query, id: 'write', version: 2, command: 'SELECT' } as QueryDoc);
+    // Its record was made when it wrote.
+    expect(await begin({ queryId: 'write' })).toMatchObject({ state: State.STATE_DONE, kept: true });
   });
 
   it('and its answer count against the account, which is refused more than its share for a day', async () => {

@@ -166,10 +166,12 @@ function createDataHandler({ upstreams: { executor }, settings }: ResourceDeps):
 export const dataPointers = (): FieldPointers => ({ context: 'query' });
 
 const lookUpTimeoutMs = 5_000;
+/** An executor may run a query as it was so long ago, and clocks differ. */
+const changedMs = 60_000;
 
 /**
  * A client may repeat an execution whose answer was lost only if the query reads. The upstream knows this of a query
- * that it has run before. Of others, this looks up the command.
+ * that it has run before. Of others, this looks up the command, which tells nothing if the query was changed lately.
  */
 export async function toOutcome(err: unknown, request: FastifyRequest, catalog: Upstreams['catalog']) {
   if (!(err instanceof HubError) || err.lost !== true) return err;
@@ -185,8 +187,10 @@ export async function toOutcome(err: unknown, request: FastifyRequest, catalog: 
   const found = await catalog
     .getQuery({ queryId, signature: false }, { ...ctx, traceparent })
     .catch(() => undefined);
-  const command = found?.query?.command;
-  return command !== undefined && isReadingCommand(command) ? toRetryable(err) : outcomeUnknown(err);
+  const { command = '', updatedAt } = found?.query ?? {};
+  const ranMs = performance.now() - context.startedAt;
+  const isSame = (updatedAt?.getTime() ?? 0) < Date.now() - ranMs - changedMs;
+  return isSame && isReadingCommand(command) ? toRetryable(err) : outcomeUnknown(err);
 }
 
 /** For a call that changes nothing. */
