@@ -58,7 +58,11 @@ function welcome(hub: GreetingHub, { key, keyPlace, keyInShell }: KeyAccess, dem
   if (key !== undefined && hub.createSignInCode !== undefined) {
     say(`Sign in:  ${hub.url}/#sign-in=${hub.createSignInCode(key)} (works once, within five minutes)`);
   }
-  say(`API key:  in ${keyPlace}; "npm run datahub -- whoami" says what it may do`);
+  say(
+    key === undefined
+      ? `API key:  those of the hub that this data is of; "npm run datahub -- keys create" makes another one`
+      : `API key:  in ${keyPlace}; "npm run datahub -- whoami" says what it may do`,
+  );
   if (hub.createdKey !== undefined) say(`          ${hub.createdKey} (shown only at this start)`);
   say('Try it:\n');
   if (demo === undefined) {

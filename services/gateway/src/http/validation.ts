@@ -195,3 +195,20 @@ export function nearestOrigin(text: string): string {
   const { origin } = URL.parse(text) ?? { origin: '' };
   return isOrigin(origin) ? origin : 'https://shop.example';
 }
+
+const timestampShape = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
+
+/** Throws VALIDATION at the pointer for a text that is no time, or one without a zone. */
+export function toInstant(text: string | null | undefined, pointer: string): Date | undefined {
+  if (text === undefined || text === null) return undefined;
+  const date = new Date(text);
+  if (timestampShape.test(text) && !Number.isNaN(date.getTime()) && isOfCalendar(text)) return date;
+  const detail = 'must be an ISO 8601 timestamp with a zone, such as 2027-01-31T00:00:00.000Z';
+  throw validationError([{ pointer, detail }]);
+}
+
+/** False for a date such as February 30, which `Date` turns into a day of March. */
+function isOfCalendar(text: string): boolean {
+  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10));
+}

@@ -36,7 +36,7 @@ import {
 import { readPage } from '../http/pagination.ts';
 import { type Fault, validationError } from '../http/request-error.ts';
 import { type Handler, paged, type Route, required } from '../http/route.ts';
-import { type ItemRule, isOrigin, nearestOrigin, requireItems } from '../http/validation.ts';
+import { type ItemRule, isOrigin, nearestOrigin, requireItems, toInstant } from '../http/validation.ts';
 import { JsonText } from '../response/json-splices.ts';
 import { sendList } from '../response/list-response.ts';
 import { createKeyBody, rotateKeyBody, updateKeyBody } from './key-bodies.ts';
@@ -57,7 +57,6 @@ export function keyRoutes(deps: ResourceDeps): Route[] {
 }
 
 const paging = { limitMax: pageItemsMax };
-const timestampShape = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
 
 const limits = record(
   {
@@ -160,7 +159,7 @@ function createKeyHandlers({ upstreams: { catalog, ml }, settings }: ResourceDep
       const { name, scopes = [], limits: wanted, expiresAt } = request.body as CreateKeyBody;
       await requireClassifiers(ml, wanted?.classifierIds, request.context);
       const { key, secret } = await catalog.createKey(
-        { name, scopes, limits: toLimits(request), expiresAt: toDate(expiresAt) },
+        { name, scopes, limits: toLimits(request), expiresAt: toInstant(expiresAt, '/expiresAt') },
         request.context,
       );
       const { keyId, limits, createdAt, expiresAt: ends, ...rest } = toKeyJson(required(key));
@@ -192,7 +191,7 @@ function createKeyHandlers({ upstreams: { catalog, ml }, settings }: ResourceDep
           name,
           limits: toLimits(request),
           removedLimits,
-          expiresAt: toDate(expiresAt),
+          expiresAt: toInstant(expiresAt, '/expiresAt'),
           neverExpires: expiresAt === null,
           handOver: personId === null,
         },
@@ -296,20 +295,6 @@ function toUserJson({ jwksUrl, jwksJson, claims, public: open, ...rest }: UserLi
     claims: Object.fromEntries(claims.map(({ variable, path }) => [variable, path])),
     public: open.length === 0 ? undefined : open,
   };
-}
-
-function toDate(text: string | null | undefined): Date | undefined {
-  if (text === undefined || text === null) return undefined;
-  const date = new Date(text);
-  if (timestampShape.test(text) && !Number.isNaN(date.getTime()) && isOfCalendar(text)) return date;
-  const detail = 'must be an ISO 8601 timestamp with a zone, such as 2027-01-31T00:00:00.000Z';
-  throw validationError([{ pointer: '/expiresAt', detail }]);
-}
-
-/** False for a date such as February 30, which `Date` turns into a day of March. */
-function isOfCalendar(text: string): boolean {
-  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10));
 }
 
 const toListedJson = (key: Key): FromSchema<typeof listedKey> =>

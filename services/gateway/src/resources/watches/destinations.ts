@@ -27,8 +27,8 @@ import {
 import { readPage } from '../../http/pagination.ts';
 import { readText } from '../../http/query-params.ts';
 import { setVersion } from '../../http/request-context.ts';
-import { validationError } from '../../http/request-error.ts';
 import { emptyBody, type Handler, paged, type Route, required } from '../../http/route.ts';
+import { toInstant } from '../../http/validation.ts';
 import { sendList } from '../../response/list-response.ts';
 import type { ResourceDeps } from '../resource-deps.ts';
 
@@ -186,9 +186,7 @@ function createDeliveryHandlers({ upstreams: { catalog }, settings }: ResourceDe
 
     redeliverAll: async (request) => {
       const { since } = (request.body ?? {}) as FromSchema<typeof redeliverBody>;
-      const from = since === undefined ? undefined : new Date(since);
-      if (Number.isNaN(from?.getTime()))
-        throw validationError([{ pointer: '/since', detail: 'must be a time as in 2026-05-01T00:00:00Z' }]);
+      const from = toInstant(since, '/since');
       const destinationId = destinationIdOf(request);
       return catalog.redeliver({ destinationId, since: from, deliveryId: undefined }, request.context);
     },
