@@ -11,11 +11,13 @@ import { type CallContext, type Calls, createCallContext } from '@datahub/servic
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import { joined } from '@datahub/service-kit/yield-to-loop';
 import {
+  charactersOf,
   type QueryDefinition,
   type SourceDefinition,
   toQueryDefinition,
   toSourceDefinition,
 } from './definition.ts';
+import { HeldDefinitions } from './held-definitions.ts';
 import { KeysById } from './keys-by-id.ts';
 
 export interface DefinitionsOptions {
@@ -39,6 +41,8 @@ export interface Definitions {
   /** Rejects with NOT_FOUND, SOURCE_GONE, or UNAVAILABLE when the catalog cannot be reached and nothing is cached. */
   query(queryId: string, principal: Principal, caller: Caller): Promise<QueryDefinition>;
   source(sourceId: string, ctx: CallContext): Promise<SourceDefinition>;
+  /** See `HeldDefinitions`. */
+  hold: HeldDefinitions['hold'];
   /** Drops queries, sources, or hubs with everything in them. No old definition is used once this has returned. */
   invalidate(ids: readonly string[]): void;
   readonly size: number;
@@ -55,6 +59,7 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
   const table = new DefinitionTable(options);
   const reachability = new Reachability(now);
   const requests = createRequests(options, table, reachability);
+  const held = new HeldDefinitions();
 
   const renew = (entry: Entry, principal: Principal) => {
     entry.renewing = true;
@@ -95,6 +100,8 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
       const { source } = await catalog.resolveSource({ sourceId }, ctx);
       return toSourceDefinition(source);
     },
+
+    hold: (definition) => held.hold(definition),
 
     invalidate: (ids) => {
       requests.detach();
@@ -184,8 +191,6 @@ const callerLeft = (cause: unknown) => new HubError('CANCELLED', 'The caller sto
 
 interface Entry {
   readonly definition: QueryDefinition;
-  /** Without those of the source. */
-  readonly characters: number;
   /** The next use after this renews the lease. */
   renewAt: number;
   /** This and `staleEndsAt` count from when the request was sent. */
@@ -248,22 +253,19 @@ export class DefinitionTable {
     // A catalog that was restored from a backup answers with lower versions from then on.
     if (entry && sentAt < entry.leaseEndsAt && isOlder(definition, entry.definition)) return definition;
     const current = old && isSame(definition, old) ? old : this.#withSharedSource(definition);
-    const characters =
-      current === entry?.definition ? entry.characters : charactersOf({ ...current, source: undefined });
     const leaseMs = Math.min(request.leaseMs, leaseMaxMs);
     this.#remove(current.queryId);
     // The response took longer than its lease: use it once, since it may have changed without notice.
     if (this.#options.now() >= sentAt + leaseMs) return current;
     this.#entries.set(current.queryId, {
       definition: current,
-      characters,
       renewAt: sentAt + leaseMs / 2,
       leaseEndsAt: sentAt + leaseMs,
       staleEndsAt: sentAt + this.#options.staleMaxMs,
       renewing: false,
     });
     this.#keys.add(current.queryId, idsOf(current));
-    this.#characters += characters;
+    this.#characters += current.characters;
     this.#holdSource(current);
     this.#evict();
     return current;
@@ -304,7 +306,7 @@ export class DefinitionTable {
     if (entry === undefined) return;
     this.#entries.delete(queryId);
     this.#keys.remove(queryId, idsOf(entry.definition));
-    this.#characters -= entry.characters;
+    this.#characters -= entry.definition.characters;
     this.#releaseSource(entry.definition);
   }
 
@@ -326,24 +328,6 @@ export class DefinitionTable {
     }
     for (const queryId of this.#keys.of(ids)) this.#remove(queryId);
   }
-}
-
-/** What a place of a variable in a text, which takes three characters, counts beside them: compiled, it is an object. */
-const charactersOfPlace = 64;
-
-/** Of all texts in it. */
-function charactersOf(value: unknown): number {
-  if (typeof value === 'string') return value.length + charactersOfPlace * placesIn(value);
-  if (typeof value !== 'object' || value === null) return 0;
-  return Object.values(value).reduce((characters: number, member) => characters + charactersOf(member), 0);
-}
-
-/** At least as many as there are: each `:name` and `{{name}}`, wherever it stands. */
-function placesIn(text: string): number {
-  let places = 0;
-  for (let at = text.indexOf(':'); at !== -1; at = text.indexOf(':', at + 1)) places++;
-  for (let at = text.indexOf('{{'); at !== -1; at = text.indexOf('{{', at + 2)) places++;
-  return places;
 }
 
 const sourceKeyOf = ({ source: { sourceId, version } }: QueryDefinition) => `${sourceId} ${version}`;

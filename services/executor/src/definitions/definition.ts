@@ -49,6 +49,8 @@ export interface QueryDefinition extends Omit<ResolvedQuery, 'query' | 'context'
   text: string;
   variables: Variable[];
   versionNumber: number;
+  /** About what it takes in memory without its source. */
+  characters: number;
   /** Undefined if answers are not cached. */
   cache?: CacheRules | undefined;
   source: SourceDefinition;
@@ -63,9 +65,35 @@ export function toQueryDefinition({ query, source }: ResolveQueryResponse): Quer
     variables,
     // A catalog of an older release sends no number.
     versionNumber: query.versionNumber ?? query.version,
+    characters: charactersOfQuery(query),
     cache: cache && toCacheRules(cache),
     source: toSourceDefinition(source),
   };
+}
+
+/** What a place of a variable in a statement counts beside its three characters: compiled, it is up to two objects. */
+const charactersOfPlace = 192;
+
+/** Of a query without its source: about its bytes in memory, compiled. */
+export function charactersOfQuery(query: ResolvedQuery): number {
+  const { query: text, transactionJson = '', cache } = query;
+  const places = placesIn(text) + placesIn(transactionJson) + placesIn(cache?.validate ?? '');
+  return charactersOf(query) + charactersOfPlace * places;
+}
+
+/** Of all texts in it. */
+export function charactersOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce((characters: number, member) => characters + charactersOf(member), 0);
+}
+
+/** At least as many as there are: each `:name` and `{{name}}`, wherever it stands. */
+function placesIn(text: string): number {
+  let places = 0;
+  for (let at = text.indexOf(':'); at !== -1; at = text.indexOf(':', at + 1)) places++;
+  for (let at = text.indexOf('{{'); at !== -1; at = text.indexOf('{{', at + 2)) places++;
+  return places;
 }
 
 /** Returns undefined if no answer could be used twice. */

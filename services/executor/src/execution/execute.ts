@@ -37,7 +37,7 @@ import { createTransactions, type Transactions } from './transactions/transactio
 import { createContextOfForm, requireRead } from './url-values.ts';
 
 export interface ExecuteDeps extends RunDeps {
-  definitions: Pick<Definitions, 'cached' | 'query'>;
+  definitions: Pick<Definitions, 'cached' | 'query' | 'hold'>;
   catalog: Pick<Catalog, 'resolveDraft' | 'noteCommit'>;
   pools: Pick<PoolRegistry<SourceDefinition>, 'pool'>;
   compile: CompileQuery;
@@ -77,6 +77,7 @@ function createExecuteOne(deps: ExecuteDeps, { executeStored }: Transactions): E
           ? await resolveDraft(draft, ctx, deps.catalog)
           : (definitions.cached(request.queryId, principal) ??
             (await definitions.query(request.queryId, principal, callOf(execution))));
+      using _held = definitions.hold(query);
       requireNamed(query, request.path);
       execution.stage = 'prepare';
       const prepared = compile(query);

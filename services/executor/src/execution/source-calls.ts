@@ -35,7 +35,7 @@ import { policyProblems, variableProblems } from './session-problems.ts';
 import { detailOf } from './transactions/step-error.ts';
 
 export interface SourceDeps {
-  definitions: Pick<Definitions, 'source' | 'query'>;
+  definitions: Pick<Definitions, 'source' | 'query' | 'hold'>;
   pools: Pick<PoolRegistry<SourceDefinition>, 'pool'>;
   catalog: Pick<Catalog, 'saveSignature' | 'resolveDraft' | 'takeSourceCheck'>;
   compile: CompileQuery;
@@ -113,6 +113,7 @@ export function createSourceCalls(
         compareTo === undefined ? undefined : storedQuery(compareTo, ctx),
       ]);
       const query = stored === undefined ? resolved : unlessNew(resolved, stored);
+      using _held = definitions.hold(query);
       const described = {
         describe: (one: QueryDefinition) => describer.describe(one, ctx),
         compile: deps.compile,
@@ -240,8 +241,9 @@ export interface Describer {
 
 /** `background`: using a connection does not count as using the source. */
 export function createDescriber(deps: SourceDeps, { background = false } = {}): Describer {
-  const { catalog, compile, nowMs } = deps;
+  const { catalog, compile, definitions, nowMs } = deps;
   const describe: Describer['describe'] = async (query, ctx) => {
+    using _held = definitions.hold(query);
     const prepared = compile(query);
     const asked = {
       nowMs,

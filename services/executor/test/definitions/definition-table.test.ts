@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { cpuMs } from '../../../../tests/support/timing/longest-turn.ts';
-import type { QueryDefinition } from '../../src/definitions/definition.ts';
+import { charactersOfQuery, type QueryDefinition } from '../../src/definitions/definition.ts';
 import { DefinitionTable } from '../../src/definitions/definition-cache.ts';
 
-const definition = (queryId: string, change: Partial<QueryDefinition> = {}) =>
-  ({
+const definition = (queryId: string, change: Partial<QueryDefinition> = {}) => {
+  const made = {
     queryId,
     accountId: 'a',
     hubId: 'h',
@@ -13,7 +13,10 @@ const definition = (queryId: string, change: Partial<QueryDefinition> = {}) =>
     version: 1,
     source: { sourceId: `s.${queryId}`, version: 1 },
     ...change,
-  }) as unknown as QueryDefinition;
+  };
+  const characters = charactersOfQuery({ query: made.text, context: made.variables } as never);
+  return { ...made, characters } as unknown as QueryDefinition;
+};
 
 function setup(charactersMax: number) {
   const table = new DefinitionTable({
@@ -58,7 +61,7 @@ it('holds the newest whatever its length is, and counts nothing twice', () => {
 });
 
 it('counts the places of variables, which take more memory than text', () => {
-  const { put, names } = setup(20_000);
+  const { put, names } = setup(60_000);
   const places = { text: `select ${':v,'.repeat(100)} {{w}}` };
   put(definition('1'), definition('2', places), definition('3', places), definition('4'));
   expect(names()).toEqual(['1', '2', '3', '4']);

@@ -73,6 +73,7 @@ export function createCachedPipeline({ definitionOf, bytesMax, events, ...databa
     definitions: {
       cached: (queryId) => definitionOf(queryId),
       query: async (queryId) => definitionOf(queryId),
+      hold: () => undefined,
     },
     pools: {
       pool: (source: QueryDefinition['source']) =>

@@ -43,6 +43,7 @@ export const query: QueryDefinition = {
   notNull: [],
   version: 1,
   versionNumber: 1,
+  characters: 1,
   source,
 };
 export const key: Principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
@@ -157,7 +158,7 @@ export function setupExecute({
   const events = { executed: vi.fn(), failed: vi.fn(), answered: vi.fn(), ended: vi.fn() };
   const execute = createExecute({
     transfer: { timeoutMs: 600_000, bytesPerSecondMin: 1 },
-    definitions: { cached: () => undefined, query: async () => definition },
+    definitions: { cached: () => undefined, query: async () => definition, hold: () => undefined },
     catalog: { resolveDraft: async () => ({ leaseMs: 0 }), noteCommit: async () => ({}) },
     pools: registry,
     compile: compile ?? (() => prepared),

@@ -24,6 +24,7 @@ function setup(cache?: QueryDefinition['cache']) {
     notNull: [],
     version: 1,
     versionNumber: 1,
+    characters: 1,
     cache,
     source,
   };

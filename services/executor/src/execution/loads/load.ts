@@ -39,7 +39,8 @@ export function createLoads(deps: TransactionDeps): Executor['execute'] {
   return async (request, ctx, reply) => {
     const execution = new Execution(request, ctx, { reply, now: deps.now, tracing: deps.tracing });
     try {
-      const { read, options } = await prepareLoad(execution, deps);
+      using held = new DisposableStack();
+      const { read, options } = await prepareLoad(execution, held, deps);
       const source = execution.query?.source as SourceDefinition;
       const pool = deps.pools.pool(source);
       const before = running.get(pool) ?? 0;
@@ -69,6 +70,7 @@ const tooMany = () =>
 /** Rejects if the query or the key does not allow it. */
 async function prepareLoad(
   execution: Execution,
+  held: DisposableStack,
   { definitions, compile, limits }: TransactionDeps,
 ): Promise<{ read: ReadRecord; options: RunOptions }> {
   const { request, ctx, reply } = execution;
@@ -76,6 +78,7 @@ async function prepareLoad(
   const query =
     definitions.cached(request.queryId, principal) ??
     (await definitions.query(request.queryId, principal, ctx));
+  held.use(definitions.hold(query));
   requireNamed(query, request.path);
   execution.stage = 'prepare';
   const prepared = compile(query);

@@ -24,7 +24,7 @@ import {
 import { ofStep } from './step-error.ts';
 
 export interface PlanDeps {
-  definitions: Pick<Definitions, 'cached' | 'query'>;
+  definitions: Pick<Definitions, 'cached' | 'query' | 'hold'>;
   compile: CompileQuery;
   limits: ExecutionLimits;
 }
@@ -48,10 +48,13 @@ export interface Plan {
   timeoutMs: number;
 }
 
-/** Rejects with the error of the first step that cannot run, or that the key may not run. */
+/**
+ * Rejects with the error of the first step that cannot run, or that the key may not run. `held`: receives what must be
+ * disposed of once the plan is used no more.
+ */
 export async function planTransaction(
   request: ExecuteRequest,
-  { ctx, principal }: { ctx: CallContext; principal: Principal },
+  { ctx, principal, held }: Omit<Circumstances, 'before'>,
   deps: PlanDeps,
 ): Promise<Plan> {
   const { steps: given = [], isolation } = request.transaction ?? {};
@@ -63,7 +66,7 @@ export async function planTransaction(
   const steps: PlannedStep[] = [];
   for (const [i, step] of given.entries()) {
     try {
-      steps.push(await planStep(step, { ctx, principal, before: steps }, deps));
+      steps.push(await planStep(step, { ctx, principal, held, before: steps }, deps));
     } catch (err) {
       throw ofStep(err, i);
     }
@@ -128,16 +131,18 @@ export function planStored(
 interface Circumstances {
   ctx: CallContext;
   principal: Principal;
+  held: DisposableStack;
   before: readonly PlannedStep[];
 }
 
 async function planStep(
   step: Step,
-  { ctx, principal, before }: Circumstances,
+  { ctx, principal, held, before }: Circumstances,
   { definitions, compile, limits }: PlanDeps,
 ): Promise<PlannedStep> {
   const query =
     definitions.cached(step.queryId, principal) ?? (await definitions.query(step.queryId, principal, ctx));
+  held.use(definitions.hold(query));
   requireNamed(query, step.path);
   const prepared = compile(query);
   requireAllowed(principal, query, prepared.kind);

@@ -57,7 +57,8 @@ export function createTransactions(deps: TransactionDeps) {
     /** Runs the queries that the call names. */
     execute: (async (request, ctx, reply) => {
       const principal = requirePrincipal(ctx);
-      const plan = await planTransaction(request, { ctx, principal }, deps);
+      using held = new DisposableStack();
+      const plan = await planTransaction(request, { ctx, principal, held }, deps);
       const retry = request.transaction?.retry === true;
       const steps = new StepExecutions(plan, request, deps);
       try {
@@ -91,6 +92,7 @@ export type Transactions = ReturnType<typeof createTransactions>;
 async function executeStored(whole: Execution, deps: TransactionDeps, hold: Hold): Promise<void> {
   const { request, ctx } = whole;
   const query = whole.query as QueryDefinition;
+  using _held = deps.definitions.hold(query);
   const plan = planStored(query, whole.prepared as PreparedQuery, { request, limits: deps.limits });
   whole.timeoutMs = plan.timeoutMs;
   const retry = parseTransaction(query.transactionJson as string).retry === true;

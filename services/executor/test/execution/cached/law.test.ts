@@ -84,6 +84,7 @@ class World {
         notNull: [],
         version: 1,
         versionNumber: 1,
+        characters: 1,
         cache: this.rules(),
         // Both accounts use the same source id.
         source: { ...source, accountId: account },

@@ -21,7 +21,7 @@ import type { Described } from './value-schemas.ts';
 export function hubDocumentRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
   return [
-    { method: 'GET', path: '/v1/hubs/:hubId/openapi.json', scope: 'queries:read', summary: 'Describe the queries of a hub in OpenAPI', query: paged, compressed: true, response: document, handler: createHubDocumentHandler(deps) },
+    { method: 'GET', path: '/v1/hubs/:hubId/openapi.json', scope: 'queries:read', summary: 'Describe the queries of a hub in OpenAPI', query: paged, compressed: true, largeAnswer: true, response: document, handler: createHubDocumentHandler(deps) },
   ];
 }
 
@@ -29,8 +29,6 @@ export function hubDocumentRoutes(deps: ResourceDeps): Route[] {
 const paging = { limitDefault: 500, limitMax: 500 };
 /** The catalog's answers include the texts of the queries, which the document does not need, so pages are small. */
 const readAtOnceMax = 10;
-/** What the budget of responses counts for a document before it is larger. It bounds how many are built at once. */
-const leastBytes = 1_048_576;
 
 export const document = {
   type: 'object',
@@ -56,7 +54,7 @@ function createHubDocumentHandler({
     const page = readPage(request, paging);
     const count: Count = (bytes) => {
       if (bytes > largestResponse) throw tooLarge();
-      settings.responseBudget.reserve(request, Math.max(bytes, leastBytes));
+      settings.responseBudget.reserve(request, bytes);
     };
     const { hub } = await catalog.getHub({ hubId: named }, request.context);
     const { hubId, label, path } = hub as Hub;
