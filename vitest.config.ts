@@ -59,7 +59,8 @@ const faults = [
   ...['gateways', 'held-answers', 'inner-messages', 'kill', 'lost-executor', 'memory', 'ml-replicas'],
   ...['money', 'no-binary-log', 'npm-start', 'observability', 'operator', 'providers', 'receivers'],
   ...['paused', 'replicas', 'rollout', 'rotation', 'sealed', 'slots', 'small-chunks'],
-  ...['source-faults', 'start-output', 'store-away', 'store-gone', 'training-jobs', 'unread-responses'],
+  ...['source-faults', 'stalls/storms', 'start-output', 'store-away', 'store-gone', 'training-jobs'],
+  ...['unread-responses'],
   ...['upgrade', 'waiting', 'watches', 'workers', 'writing-watches'],
 ].map((name) => `tests/chaos/${name}.test.ts`);
 const pages = [

@@ -65,6 +65,9 @@ async function createQuery(
   return config.query.queryId;
 }
 
+/** A text of the most places of a variable. */
+const places = `SELECT 1 WHERE 1 IN (${':a,'.repeat(14_000)}:a)`;
+
 /** Statements of the most tokens, and of more. */
 const texts = {
   'most tokens': `SELECT 1 WHERE 1 IN (${'1,'.repeat(14_900)}1)`,
@@ -222,6 +225,14 @@ export const fixtures: Record<string, Fixtures> = {
     base: ({ ids: { sourceId } }) => ({ sourceId, query: any, context, values: { a: 1 } }),
     spots: [['values', 'a']],
     stored: ({ stored, ids }) => ({
+      'most places': {
+        path: '/v1/queries/check',
+        body: JSON.stringify({
+          sourceId: ids.sourceId,
+          query: places,
+          context: [{ key: 'a', type: 'integer' }],
+        }),
+      },
       'most tokens': {
         path: '/v1/queries/check',
         body: JSON.stringify({ sourceId: ids.sourceId, query: texts['most tokens'] }),

@@ -42,7 +42,8 @@ export const isOlder = (name: string): boolean => ['objects', 'deep', 'decimals'
 const queriesOfHub = scaled(8, 24);
 const text = 'SELECT CAST(:a AS json) AS v';
 
-export async function prepare(): Promise<Prepared> {
+/** `nodeOptions`: for the hub, beside those that watch it. */
+export async function prepare(nodeOptions = ''): Promise<Prepared> {
   const dataDir = await mkdtemp(join(tmpdir(), 'datahub-stalls-'));
   const settings = {
     DATAHUB_DATA_DIR: dataDir,
@@ -57,7 +58,7 @@ export async function prepare(): Promise<Prepared> {
   const hub = await spawnHub({
     ...settings,
     WATCH_TURNS_PORT: String(port),
-    NODE_OPTIONS: `--import=${watching}`,
+    NODE_OPTIONS: `--import=${watching} ${nodeOptions}`,
   });
   return {
     ...created,

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Route } from '../../../services/gateway/src/http/route.ts';
-import { describeRoutes } from '../../../services/gateway/src/routes.ts';
 import { scaled } from '../../support/scale.ts';
 import type { ToCall } from './calls.ts';
 import { fixtures } from './fixtures.ts';
@@ -8,6 +7,7 @@ import { createMeasure, type Measured } from './measure.ts';
 import { payloads, type Shape, shapes } from './payloads.ts';
 import { type Prepared, prepare } from './prepared.ts';
 import { quick } from './quick.ts';
+import { routes } from './reached.ts';
 import { bodyWith, type Path, spotsOf } from './spots.ts';
 
 /** For routes whose bodies may be larger. */
@@ -16,9 +16,6 @@ const largeBytes = 8_388_608;
 const mismatched: readonly Shape[] = ['members', 'strings', 'long'];
 const isMain = (spot: Path, spots: readonly Path[]) =>
   spot.length === 0 || spot[0] === 'unknown' || spot.at(-1) === 'value' || spots.includes(spot);
-
-const mcp = { method: 'POST', path: '/mcp', body: { type: 'object' } } as unknown as Route;
-const routes = new Map([...describeRoutes(), mcp].map((route) => [`${route.method} ${route.path}`, route]));
 
 it('every route has fixtures at its bounds', () => {
   expect(Object.keys(fixtures).sort()).toEqual([...routes.keys()].sort());

@@ -82,7 +82,7 @@ function requireForm({ context, queryId, text }: FromSchema<typeof summarizeBody
   if (faults.length > 0) throw validationError(faults);
 }
 
-export function createSummarizeHandler({ upstreams }: ResourceDeps): Handler {
+export function createSummarizeHandler({ upstreams, settings: { responseBudget } }: ResourceDeps): Handler {
   const { ml } = upstreams;
   return async (request): Promise<FromSchema<typeof summary>> => {
     const body = request.body as FromSchema<typeof summarizeBody>;
@@ -91,7 +91,9 @@ export function createSummarizeHandler({ upstreams }: ResourceDeps): Handler {
     const documents =
       queryId === undefined
         ? toDocuments(body.context as Texts, '/context')
-        : (await readColumn(request, { queryId, column, upstreams })).map((text) => ({ passages: [text] }));
+        : (await readColumn(request, { queryId, column, upstreams, responseBudget })).map((text) => ({
+            passages: [text],
+          }));
     const { generated, generator } = await ml.summarize({ documents, ...options }, request.context);
     return { generated, generator };
   };

@@ -1,4 +1,7 @@
-/** Reads the texts of a column of a query's rows into memory, up to the limits of a summary. */
+/**
+ * Reads the texts of a column of a query's rows into memory, up to the limits of a summary. They count against the budget
+ * of responses until the request is answered.
+ */
 
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -6,23 +9,29 @@ import type { FastifyRequest } from 'fastify';
 import { contextJson } from '../http/json-body.ts';
 import { validationError } from '../http/request-error.ts';
 import { requireGranted } from '../http/route.ts';
+import type { ResponseBudget } from '../response/response-budget.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { type Row, RowReader, toText } from './row-reader.ts';
 import { executeInto, stoppable } from './stoppable.ts';
 
 const columnRowsMax = 10_000;
 const charactersMax = 4_194_304;
+const bytesOfCharacter = 2;
 
 export interface ReadColumnOptions {
   queryId: string;
   column: string;
   upstreams: Pick<Upstreams, 'executor'>;
+  responseBudget: Pick<ResponseBudget, 'reserve'>;
 }
 
-/** Returns the texts of the column that are not NULL or blank. Throws VALIDATION if there are none. */
+/**
+ * Returns the texts of the column that are not NULL or blank. Throws VALIDATION if there are none, and RATE_LIMITED or
+ * UNAVAILABLE if other requests hold too much.
+ */
 export async function readColumn(
   request: FastifyRequest,
-  { queryId, column, upstreams }: ReadColumnOptions,
+  { queryId, column, upstreams, responseBudget }: ReadColumnOptions,
 ): Promise<string[]> {
   requireGranted(request, 'queries:execute');
   const { ctx, stop } = stoppable(request.context);
@@ -44,6 +53,7 @@ export async function readColumn(
           `A summary can have at most ${columnRowsMax} rows with ${charactersMax} characters in total. Select fewer rows.`,
         );
     }
+    responseBudget.reserve(request, bytesOfCharacter * characters);
   };
   const reader = new RowReader({ use, stop });
   const execution = {
