@@ -5,6 +5,7 @@ import { boardFixtures } from './board-fixtures.ts';
 import type { Call, Fixtures, ToCall } from './calls.ts';
 import { withManyClasses } from './many-classes.ts';
 import { definitions, isOlder, type Prepared } from './prepared.ts';
+import { eachText, texts, withPlaces } from './texts.ts';
 import { watchFixtures } from './watch-fixtures.ts';
 import { wideRows } from './wide-rows.ts';
 
@@ -65,16 +66,6 @@ async function createQuery(
   return config.query.queryId;
 }
 
-/** A text of the most places of a variable. */
-const places = `SELECT 1 WHERE 1 IN (${':a,'.repeat(14_000)}:a)`;
-
-/** Statements of the most tokens, and of more. */
-const texts = {
-  'most tokens': `SELECT 1 WHERE 1 IN (${'1,'.repeat(14_900)}1)`,
-  'refused tokens': `SELECT 1 WHERE 1 IN (${'1,'.repeat(131_000)}1)`,
-};
-const eachText = (toCall: (query: string) => Call) =>
-  Object.fromEntries(Object.entries(texts).map(([name, query]) => [name, toCall(query)]));
 const accepted = {
   json: 'application/json',
   ndjson: 'application/x-ndjson',
@@ -225,14 +216,7 @@ export const fixtures: Record<string, Fixtures> = {
     base: ({ ids: { sourceId } }) => ({ sourceId, query: any, context, values: { a: 1 } }),
     spots: [['values', 'a']],
     stored: ({ stored, ids }) => ({
-      'most places': {
-        path: '/v1/queries/check',
-        body: JSON.stringify({
-          sourceId: ids.sourceId,
-          query: places,
-          context: [{ key: 'a', type: 'integer' }],
-        }),
-      },
+      'most places': { path: '/v1/queries/check', body: withPlaces(ids.sourceId) },
       'most tokens': {
         path: '/v1/queries/check',
         body: JSON.stringify({ sourceId: ids.sourceId, query: texts['most tokens'] }),

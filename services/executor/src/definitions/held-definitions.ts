@@ -3,7 +3,7 @@
  * stays in memory, compiled, until the last call that uses it has ended.
  */
 
-import { HeldBytes } from '../result/held-bytes.ts';
+import { HeldBytes } from '@datahub/service-kit/held-bytes';
 import type { QueryDefinition } from './definition.ts';
 
 const charactersMax = 67_108_864;

@@ -93,8 +93,7 @@ function createExecuteOne(deps: ExecuteDeps, { executeStored }: Transactions): E
         rowsMax: leastOf(keyLimits.maxRows(principal.limits), limits.rowsMax || undefined),
       });
       const pinnedJson = keyLimits.context(principal.limits);
-      if (form !== undefined)
-        execution.formContextJson = contextOfForm(form, { query, prepared, pinnedJson });
+      if (form) execution.formContextJson = contextOfForm(form, { query, prepared, pinnedJson });
       const contextJson = execution.formContextJson ?? request.contextJson;
       await turnForText(contextJson.length + defaultCharactersOf(query));
       const scalarsAsLists = claimedNames(principal);

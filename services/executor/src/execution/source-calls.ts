@@ -86,8 +86,7 @@ export function createSourceCalls(
 
     readSchema: async ({ sourceId }, ctx) => {
       requirePrincipal(ctx);
-      const source = await definitions.source(sourceId, ctx);
-      return readSchema(source, ctx, deps);
+      return readSchema(await definitions.source(sourceId, ctx), ctx, deps);
     },
 
     describeQuery: async ({ queryId }, ctx) => {

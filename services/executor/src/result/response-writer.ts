@@ -2,6 +2,7 @@
 
 import { type FormatName, formats } from '@datahub/contract/formats';
 import { frameKinds } from '@datahub/executor-session/row-frames';
+import { HeldBytes } from '@datahub/service-kit/held-bytes';
 import type { ColumnKind } from '../ports/column-kind.ts';
 import type { Outcome } from '../ports/engine.ts';
 import type { SinkColumn } from '../ports/row-sink.ts';
@@ -10,7 +11,6 @@ import { turnForResult } from './column-turns.ts';
 import type { DocumentEncoder, Formats, RowEncoder } from './formats/format.ts';
 import { createFormats } from './formats/index.ts';
 import { addedColumns, FrameWriter } from './frame-writer.ts';
-import { HeldBytes } from './held-bytes.ts';
 import { NotNullWriter } from './not-null.ts';
 import type { ResponseOptions, ResponseWriter, Timing } from './response.ts';
 

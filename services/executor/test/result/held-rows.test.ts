@@ -1,6 +1,6 @@
+import { HeldBytes } from '@datahub/service-kit/held-bytes';
 import { expect, it } from 'vitest';
 import type { SinkColumn } from '../../src/ports/row-sink.ts';
-import { HeldBytes } from '../../src/result/held-bytes.ts';
 import type { ResponseWriter } from '../../src/result/response.ts';
 import { createResponseWriters } from '../../src/result/response-writer.ts';
 

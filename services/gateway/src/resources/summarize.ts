@@ -82,16 +82,18 @@ function requireForm({ context, queryId, text }: FromSchema<typeof summarizeBody
   if (faults.length > 0) throw validationError(faults);
 }
 
-export function createSummarizeHandler({ upstreams, settings: { responseBudget } }: ResourceDeps): Handler {
+export function createSummarizeHandler({ upstreams, settings }: ResourceDeps): Handler {
   const { ml } = upstreams;
   return async (request): Promise<FromSchema<typeof summary>> => {
     const body = request.body as FromSchema<typeof summarizeBody>;
     requireForm(body);
     const { queryId, text: column = '', options } = body;
+    // The texts count until the request is answered.
+    const reserve = (bytes: number) => settings.responseBudget.reserve(request, bytes);
     const documents =
       queryId === undefined
         ? toDocuments(body.context as Texts, '/context')
-        : (await readColumn(request, { queryId, column, upstreams, responseBudget })).map((text) => ({
+        : (await readColumn(request, { queryId, column, upstreams, reserve })).map((text) => ({
             passages: [text],
           }));
     const { generated, generator } = await ml.summarize({ documents, ...options }, request.context);

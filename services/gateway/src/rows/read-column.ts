@@ -1,7 +1,4 @@
-/**
- * Reads the texts of a column of a query's rows into memory, up to the limits of a summary. They count against the budget
- * of responses until the request is answered.
- */
+/** Reads the texts of a column of a query's rows into memory, up to the limits of a summary. */
 
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -9,7 +6,6 @@ import type { FastifyRequest } from 'fastify';
 import { contextJson } from '../http/json-body.ts';
 import { validationError } from '../http/request-error.ts';
 import { requireGranted } from '../http/route.ts';
-import type { ResponseBudget } from '../response/response-budget.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { type Row, RowReader, toText } from './row-reader.ts';
 import { executeInto, stoppable } from './stoppable.ts';
@@ -22,16 +18,14 @@ export interface ReadColumnOptions {
   queryId: string;
   column: string;
   upstreams: Pick<Upstreams, 'executor'>;
-  responseBudget: Pick<ResponseBudget, 'reserve'>;
+  /** Called with the bytes that the texts take so far. Its error ends the execution. */
+  reserve(bytes: number): void;
 }
 
-/**
- * Returns the texts of the column that are not NULL or blank. Throws VALIDATION if there are none, and RATE_LIMITED or
- * UNAVAILABLE if other requests hold too much.
- */
+/** Returns the texts of the column that are not NULL or blank. Throws VALIDATION if there are none. */
 export async function readColumn(
   request: FastifyRequest,
-  { queryId, column, upstreams, responseBudget }: ReadColumnOptions,
+  { queryId, column, upstreams, reserve }: ReadColumnOptions,
 ): Promise<string[]> {
   requireGranted(request, 'queries:execute');
   const { ctx, stop } = stoppable(request.context);
@@ -53,7 +47,7 @@ export async function readColumn(
           `A summary can have at most ${columnRowsMax} rows with ${charactersMax} characters in total. Select fewer rows.`,
         );
     }
-    responseBudget.reserve(request, bytesOfCharacter * characters);
+    reserve(bytesOfCharacter * characters);
   };
   const reader = new RowReader({ use, stop });
   const execution = {

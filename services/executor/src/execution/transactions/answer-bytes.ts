@@ -2,7 +2,7 @@
 
 import { transactionBounds } from '@datahub/contract/transactions';
 import { HubError } from '@datahub/service-kit/call/error';
-import { HeldBytes } from '../../result/held-bytes.ts';
+import { HeldBytes } from '@datahub/service-kit/held-bytes';
 
 const bytesMax = 134_217_728;
 

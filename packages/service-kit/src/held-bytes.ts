@@ -1,7 +1,7 @@
 /** Bounds the bytes of a process that wait, such as large rows for their readers. */
 
-import { HubError } from '@datahub/service-kit/call/error';
-import { Usage } from '@datahub/service-kit/usage';
+import { HubError } from './call/error.ts';
+import { Usage } from './usage.ts';
 
 const bytesMaxDefault = 268_435_456;
 
