@@ -52,7 +52,21 @@ export const toData = (value: object): ToolResult => ({
   structuredContent: value,
 });
 
-export function callTool(tool: AgentTool, call: ToolCall): Promise<ToolResult> {
+/** What a call of the tool needs while it runs, which can take long. The definition of a query can have megabytes. */
+export type CalledTool =
+  | Exclude<AgentTool, { kind: 'query' }>
+  | { kind: 'query'; query: CalledQuery; secrets: string[]; reads: boolean };
+type CalledQuery = Pick<Extract<AgentTool, { kind: 'query' }>['query'], 'queryId' | 'hubId' | 'path'>;
+
+export function toCalled(tool: AgentTool): CalledTool {
+  if (tool.kind !== 'query') return tool;
+  const { kind, reads, query } = tool;
+  const { queryId, hubId, path, context } = query;
+  const secrets = context.filter(({ secret }) => secret === true).map(({ key }) => key);
+  return { kind, reads, query: { queryId, hubId, path }, secrets };
+}
+
+export function callTool(tool: CalledTool, call: ToolCall): Promise<ToolResult> {
   if (tool.kind === 'query') return runQuery(tool, call);
   return tool.kind === 'classifier' ? predict(tool.classifierId, call) : summarize(call);
 }
@@ -75,7 +89,7 @@ export function toFailure(
 }
 
 async function runQuery(
-  { query, reads }: Extract<AgentTool, { kind: 'query' }>,
+  { query, secrets, reads }: Extract<CalledTool, { kind: 'query' }>,
   call: ToolCall,
 ): Promise<ToolResult> {
   const { request, path, values, upstreams, origin } = call;
@@ -83,9 +97,9 @@ async function runQuery(
   const { queryId } = query;
   request.target = { queryId };
   request.use = { action: 'query.execute', resourceId: queryId };
-  for (const { key, secret } of query.context)
-    if (secret === true && Object.hasOwn(values, key))
-      throw new HubError('CONTEXT_INVALID', `${key} is secret and is not an argument of this tool.`);
+  const secret = secrets.find((key) => Object.hasOwn(values, key));
+  if (secret !== undefined)
+    throw new HubError('CONTEXT_INVALID', `${secret} is secret and is not an argument of this tool.`);
   const { ctx, stop } = stoppable(request.context);
   const reply = new BoundedRows({ bytesMax: rowBytesMax, stop: reads ? stop : undefined });
   const execution = {
@@ -124,7 +138,7 @@ interface Place {
 }
 
 async function placeOf(
-  { queryId, hubId, path }: Extract<AgentTool, { kind: 'query' }>['query'],
+  { queryId, hubId, path }: CalledQuery,
   { request, upstreams: { catalog } }: ToolCall,
 ): Promise<Place> {
   const hubPath =

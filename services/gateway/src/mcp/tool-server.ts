@@ -9,7 +9,7 @@ import { validationError } from '../http/request-error.ts';
 import type { JsonSplices } from '../response/json-splices.ts';
 import type { ResponseSettings } from '../response/streamed-response.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { callTool, type ToolResult, toData, toFailure } from './call-tool.ts';
+import { callTool, type ToolResult, toCalled, toData, toFailure } from './call-tool.ts';
 import { type AgentTool, defineTool, listTools, metaNames } from './tools.ts';
 
 export type Sdk = typeof import('@modelcontextprotocol/server');
@@ -84,7 +84,7 @@ async function defineTools(
 
 type Run = () => ToolResult | Promise<ToolResult>;
 
-/** Resolves to what runs the tool, without the other tools: running can take long. */
+/** Resolves to what runs the tool, without the definitions of tools: running can take long. */
 async function choose(name: string, values: Values, options: ToolServerOptions): Promise<Run> {
   const { request, upstreams, origin } = options;
   using _place = await options.takePlace(request.context);
@@ -106,12 +106,12 @@ async function choose(name: string, values: Values, options: ToolServerOptions):
       const inner = values.arguments ?? {};
       if (typeof inner !== 'object' || inner === null || Array.isArray(inner))
         throw new HubError('VALIDATION', 'arguments must be an object.');
-      const tool = find(tools, textOf(values, 'name'));
+      const tool = toCalled(find(tools, textOf(values, 'name')));
       const innerPath = [...path, 'arguments'];
       return () => callTool(tool, { request, path: innerPath, values: inner as Values, upstreams, origin });
     }
   }
-  const tool = find(tools, name);
+  const tool = toCalled(find(tools, name));
   return () => callTool(tool, { request, path, values, upstreams, origin });
 }
 
