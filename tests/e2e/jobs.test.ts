@@ -164,6 +164,11 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
         { row: 5, detail: 'id must have 1 to 512 characters' },
       ],
     });
+    const halves = String.raw`SELECT id, 'a' AS topic, 'b' AS body FROM (VALUES (json '"1"'), (json '"\ud800"')) AS t (id)`;
+    expect(await train(await newClassifier(), { queryId: await store(halves) })).toMatchObject({
+      ...{ state: 'done', rows: 2, trained: 1, invalid: 1 },
+      faults: [{ row: 2, detail: 'id must be valid Unicode: it holds half of a surrogate pair' }],
+    });
   });
 
   it.each([

@@ -122,6 +122,8 @@ export class TrainingRun {
     }
     if (id === '' || id.length > idCharactersMax)
       return this.#refuse(number, `${columns.id} must have 1 to ${idCharactersMax} characters`);
+    if (!id.isWellFormed())
+      return this.#refuse(number, `${columns.id} must be valid Unicode: it holds half of a surrogate pair`);
     const label = textOf(columns.label);
     const context = textOf(columns.text);
     const faults = faultsOfExample({ label, context }, '');

@@ -78,7 +78,13 @@ function seriesOf(i: number, { options, bands, color }: Drawing): UPlot.Series {
     const place = isStacked(kind) ? { at: 0, of: 1 } : { at: i, of: bands.length };
     return { stroke, fill: stroke, width: 0, points: { show: false }, paths: barsPath(band, place) };
   }
-  const points = { show: kind === 'lines' && !many, fill: color('--bg'), size: 5 };
+  const points: UPlot.Series.Points = {
+    show: kind === 'lines' && !many,
+    // A value between gaps has no line.
+    filter: (_plot, _i, show) => (show ? null : lonely(band.tops)),
+    fill: color('--bg'),
+    size: 5,
+  };
   if (kind === 'lines') return { stroke, width: 1.6, points };
   if (isStacked(kind)) {
     const fill = `color-mix(in srgb, ${stroke} 72%, ${color('--bg')})`;
@@ -88,10 +94,19 @@ function seriesOf(i: number, { options, bands, color }: Drawing): UPlot.Series {
   return { stroke, fill, width: 1.4, points, fillTo: 0 };
 }
 
+/** The indices of values without a neighbour. Where a series has no row, its line goes on. */
+function lonely(values: Band['tops']): number[] {
+  const given = [...values.keys()].filter((i) => values[i] !== undefined);
+  const isGap = (at: number) => (values[given[at] ?? -1] ?? null) === null;
+  return given.filter((_, at) => !isGap(at) && isGap(at - 1) && isGap(at + 1));
+}
+
 /** Room for the first and the last label, which can be wider than their places. */
 function paddingOf(options: ChartOptions): [number, number, number, number] {
   const { host, x } = options;
-  if (x.kind !== 'label') return [8, 12, 0, 0];
+  // Half of the label of a day, which can stand at the end.
+  if (x.kind === 'time') return [8, 5 * pixels.character + 3, 0, 0];
+  if (x.kind === 'number') return [8, 12, 0, 0];
   const { texts, characters, isTurned } = labelsOf(options);
   const widthAt = (at: number) => Math.min(texts[at]?.length ?? 0, characters) * pixels.character;
   if (isTurned) return [8, 12, 0, Math.max(0, widthAt(0) * turn.share - yAxis.least)];
@@ -210,18 +225,29 @@ function barsPath({ bottoms, tops }: Band, { at, of }: { at: number; of: number 
   };
 }
 
-/** The area between the bottoms and the tops, with a line along the tops. */
+/** The areas between the bottoms and the tops, with lines along the tops. A value between gaps is an upright line. */
 function areaPath({ bottoms, tops }: Band) {
   return (...[plot, , from, to]: Range): UPlot.Series.Paths => {
     const [stroke, fill] = [new Path2D(), new Path2D()];
     const xs = plot.data[0];
     const x = (i: number) => plot.valToPos(xs[i] as number, 'x', true);
-    for (let i = from; i <= to; i++) {
-      const [left, top] = [x(i), plot.valToPos(tops[i] ?? 0, 'y', true)];
-      stroke.lineTo(left, top);
-      fill.lineTo(left, top);
+    const y = (value: number) => plot.valToPos(value, 'y', true);
+    for (let first = from; first <= to; first++) {
+      if (typeof tops[first] !== 'number') continue;
+      let last = first;
+      while (last < to && typeof tops[last + 1] === 'number') last++;
+      const area = new Path2D();
+      for (let i = first; i <= last; i++) {
+        const top = y(tops[i] as number);
+        if (i === first) stroke.moveTo(x(i), top);
+        else stroke.lineTo(x(i), top);
+        area.lineTo(x(i), top);
+      }
+      for (let i = last; i >= first; i--) area.lineTo(x(i), y(bottoms[i] as number));
+      if (first === last) stroke.lineTo(x(first), y(bottoms[first] as number));
+      fill.addPath(area);
+      first = last;
     }
-    for (let i = to; i >= from; i--) fill.lineTo(x(i), plot.valToPos(bottoms[i] as number, 'y', true));
     return { stroke, fill };
   };
 }

@@ -1,5 +1,7 @@
 /** Points in time as ISO 8601, in UTC, as short as the steps between them allow. */
 
+import type { ChartSeries } from './protocol.ts';
+
 const dayS = 86_400;
 
 /**
@@ -70,9 +72,9 @@ export function twoLines(labels: string[]): string[] {
 const wholeSteps = Array.from({ length: 20 }, (_, i) => [1, 2, 5].map((digit) => digit * 10 ** i)).flat();
 
 /** The steps that an axis of these values can have: there is no half of what is counted. Undefined for any. */
-export function stepsFor(values: readonly (number | null)[][]): number[] | undefined {
+export function stepsFor(values: readonly ChartSeries['values'][]): number[] | undefined {
   const isWhole = values.every((some) =>
-    some.every((value) => value === null || Number.isSafeInteger(value)),
+    some.every((value) => (value ?? null) === null || Number.isSafeInteger(value)),
   );
   return isWhole ? wholeSteps : undefined;
 }

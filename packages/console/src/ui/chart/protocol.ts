@@ -11,8 +11,8 @@ export type ChartKind = (typeof chartKinds)[number][0];
 
 export interface ChartSeries {
   name: string;
-  /** Where the values are drawn. */
-  values: (number | null)[];
+  /** Where the values are drawn: null for NULL, and undefined where the series has no row. */
+  values: (number | null | undefined)[];
   /** The values as they are written, with their unit; without them, the numbers are rounded for reading. */
   texts?: (string | null)[] | undefined;
 }

@@ -247,12 +247,12 @@ interface Cells {
 
 function seriesOf(name: string, { cells, order, aggregate }: Cells): ChartSeries {
   const texts = order.map((place) => {
-    const all = cells[place];
-    const given = all?.filter((text) => text !== null);
-    if (given === undefined || (given.length === 0 && aggregate !== 'count')) return null;
-    return combined(given, aggregate);
+    const given = cells[place]?.filter((text) => text !== null);
+    if (given === undefined) return undefined;
+    return given.length === 0 && aggregate !== 'count' ? null : combined(given, aggregate);
   });
-  return { name, texts, values: texts.map((text) => (text === null ? null : toPixelValue(text))) };
+  const values = texts.map((text) => (typeof text === 'string' ? toPixelValue(text) : text));
+  return { name, texts: texts.map((text) => text ?? null), values };
 }
 
 /** Names of series by what they take of the chart, the largest first. */

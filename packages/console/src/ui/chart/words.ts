@@ -35,9 +35,6 @@ export function notesOf(shaped: Shaped, { settings, truncated, filter }: NoteOpt
     truncated ? `These are the first ${count(rows)} rows; the query has more.` : '',
     isWhole && !truncated ? `${what} ${counted(rows, 'row')} ${rows === 1 ? 'is' : 'are'} drawn.` : '',
     ...leftOf(shaped, settings),
-    valuesLeft > 0
-      ? `${counted(valuesLeft, 'value')} ${valuesLeft === 1 ? 'is' : 'are'} NULL or no finite number, and not drawn.`
-      : '',
     repeats ? repeatsText(settings) : '',
     aggregate === 'mean' && shaped.series.some(({ texts }) => texts?.some((text) => text?.startsWith('≈')))
       ? '≈ marks means that are rounded.'
@@ -48,7 +45,8 @@ export function notesOf(shaped: Shaped, { settings, truncated, filter }: NoteOpt
 
 /** Says what of the rows has no room, or no place of its own. */
 export function leftOf(shaped: Shaped, { x, split }: ChartSettings): string[] {
-  const { rowsLeft, merged, seriesLeft, labelsLeft } = shaped;
+  const { rowsLeft, merged, seriesLeft, labelsLeft, valuesLeft } = shaped;
+  const absent = shaped.kind === 'stacked-areas' ? absentOf(shaped) : 0;
   const labels = shaped.x.kind === 'label' ? shaped.x.labels.length : 0;
   const of = split === undefined ? '' : ` of ${split}`;
   const notes = [
@@ -60,9 +58,17 @@ export function leftOf(shaped: Shaped, { x, split }: ChartSettings): string[] {
       : '',
     merged > 0 ? `${count(merged)} series${of} are drawn as one.` : '',
     seriesLeft > 0 ? `${count(seriesLeft)} series${of} have no room and are not drawn.` : '',
+    valuesLeft > 0
+      ? `${counted(valuesLeft, 'value')} ${valuesLeft === 1 ? 'is' : 'are'} NULL or no finite number, and not drawn.`
+      : '',
+    absent > 0 ? `At ${counted(absent, 'place')} a series has no row; there its area has no height.` : '',
   ];
   return notes.filter((note) => note !== '');
 }
+
+/** The number of places where a series has no row. */
+const absentOf = ({ series }: Shaped): number =>
+  series.reduce((sum, { values }) => sum + values.filter((value) => value === undefined).length, 0);
 
 function repeatsText({ x, split, aggregate }: ChartSettings): string {
   const same = split === undefined ? x : `${x} and ${split}`;

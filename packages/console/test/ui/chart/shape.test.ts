@@ -3,6 +3,7 @@ import type { Aggregate } from '../../../src/state/rows/decimals.ts';
 import { RowStore } from '../../../src/state/rows/row-store.ts';
 import { defaultChart, storedChart } from '../../../src/ui/chart/defaults.ts';
 import { type Shaped, shape } from '../../../src/ui/chart/shape.ts';
+import { bandsOf } from '../../../src/ui/chart/stack.ts';
 import { leftOf, notesOf } from '../../../src/ui/chart/words.ts';
 
 function storeOf(columns: Record<string, string>, rows: unknown[][], text = ''): RowStore {
@@ -42,6 +43,29 @@ describe('a chart of rows', () => {
       rows: 4,
       repeats: false,
     });
+  });
+
+  it('tells a value that is NULL from a series without a row, which adds nothing to areas', async () => {
+    const readings = [
+      ['2026-01-01', 'east', 10],
+      ['2026-01-02', 'west', 5],
+      ['2026-01-03', 'east', null],
+      ['2026-01-03', 'west', 5],
+    ];
+    const settings = { kind: 'stacked-areas' as const, x: 'month', y: ['revenue'], split: 'region' };
+    const shaped = await shape(storeOf(columns, readings), { ...settings, aggregate: 'none' });
+    expect(shaped?.series.map(({ values }) => values)).toEqual([
+      [10, undefined, null],
+      [undefined, 5, 5],
+    ]);
+    expect(bandsOf(shaped?.series ?? [], 'stacked-areas').map(({ tops }) => tops)).toEqual([
+      [10, 0, null],
+      [10, 5, null],
+    ]);
+    expect(leftOf(shaped as Shaped, { ...settings, aggregate: 'none' })).toEqual([
+      '1 value is NULL or no finite number, and not drawn.',
+      'At 2 places a series has no row; there its area has no height.',
+    ]);
   });
 
   it('keeps NULL apart from texts that read like it', async () => {
