@@ -26,7 +26,6 @@ import {
   requireRouteParameters,
   requireScope,
   takesIdempotencyKey,
-  takesPlace,
 } from './http/route.ts';
 import { createBodyValidators } from './http/validation.ts';
 import { createMcpRoute } from './mcp/mcp.ts';
@@ -38,10 +37,10 @@ import { allowsSignIn, registerSignIn, type SignIn } from './open/sign-in.ts';
 import { registerSignInRoutes } from './people/sign-in-routes.ts';
 import { buildOpenApi } from './resources/openapi.ts';
 import { createSignatures } from './resources/queries/signatures.ts';
+import { createAnswerPlaces } from './response/answer-places.ts';
 import { createCompression } from './response/compression.ts';
 import { reportFailure, reportPart, sendProblem } from './response/error-handler.ts';
 import { writeJson } from './response/json-splices.ts';
-import { createListPlaces } from './response/list-places.ts';
 import { createResponseBudget, type ResponseBudget } from './response/response-budget.ts';
 import type { ResponseSettings } from './response/streamed-response.ts';
 import { listRoutes } from './routes.ts';
@@ -293,13 +292,13 @@ function registerV1(
     }
   });
   app.setNotFoundHandler((request) => refuseUnknown(request, known));
-  const waitingForPlace = createListPlaces();
+  const waitingForPlace = createAnswerPlaces();
   for (const route of routes) {
     app.route({
       method: route.method,
       url: route.path,
       config: { route },
-      handler: takesPlace(route) ? waitingForPlace(route.handler) : route.handler,
+      handler: waitingForPlace(route),
       ...(route.body === undefined ? {} : { schema: { body: bodySchemaOf(route) } }),
       ...(route.compressed === true ? { onSend: compression.onSend } : {}),
       onRequest: (request, _reply, done) => {

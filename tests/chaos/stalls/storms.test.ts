@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { placeOf, type Route } from '../../../services/gateway/src/http/route.ts';
 import { scaled } from '../../support/scale.ts';
 import type { Call, ToCall } from './calls.ts';
 import { fixtures } from './fixtures.ts';
@@ -7,7 +8,8 @@ import { type Prepared, prepare } from './prepared.ts';
 import { routes } from './reached.ts';
 import { bodyWith, spotsOf } from './spots.ts';
 
-const calledTogether = 100;
+/** Documents are smaller, and more of them are read at once. */
+const calledTogether = { other: 100, document: 500 };
 const heapMebibytes = 384;
 const sentShapes: readonly Shape[] = ['objects', 'members', 'long', 'strings'];
 
@@ -16,6 +18,7 @@ const quick: Record<string, string[]> = {
   'GET /v1/hubs/:hubId/openapi.json': ['deep'],
   'POST /v1/queries/check': ['most places'],
   'POST /v1/queries/execute': ['most', 'long at /context/a'],
+  'GET /v1/queries/:queryId': ['most'],
   'GET /v1/stats': ['plain'],
   'POST /v1/ai/summarize': ['rows of long'],
   'POST /mcp': ['list'],
@@ -37,7 +40,7 @@ function callsOf(name: string, prepared: Prepared): [which: string, toCall: ToCa
 }
 
 describe.skipIf(process.env.POSTGRES_URL === undefined)(
-  `${calledTogether} of the largest calls at once do not end a process of ${heapMebibytes} MiB (needs POSTGRES_URL)`,
+  `${calledTogether.other} of the largest calls at once do not end a process of ${heapMebibytes} MiB (needs POSTGRES_URL)`,
   () => {
     let prepared: Prepared;
     beforeAll(async () => {
@@ -58,11 +61,12 @@ describe.skipIf(process.env.POSTGRES_URL === undefined)(
 
     it.each(scaled(Object.keys(quick), [...routes.keys()]))('%s', async (name) => {
       const wanted = scaled(quick[name], undefined);
+      const isDocument = placeOf(routes.get(name) as Route) === 'document';
+      const count = calledTogether[isDocument ? 'document' : 'other'];
       for (const [which, toCall] of callsOf(name, prepared)) {
         if (wanted?.includes(which) === false) continue;
         const calls = [];
-        for (let i = 0; i < calledTogether; i++)
-          calls.push(typeof toCall === 'function' ? await toCall() : toCall);
+        for (let i = 0; i < count; i++) calls.push(typeof toCall === 'function' ? await toCall() : toCall);
         // What is refused while it is sent can lose its answer.
         await Promise.allSettled(calls.map((call) => send(name, call)));
         const isThere = await prepared.look().then(

@@ -75,6 +75,10 @@ interface RouteMembers {
   versioned?: boolean;
   /** True if the answer can have megabytes: like a list, it waits for a place. */
   largeAnswer?: boolean;
+  /** True for a POST whose answer is a stored document that is not in its body. */
+  storedAnswer?: boolean;
+  /** True if the answer waits for a database longer than it may keep others from a place. */
+  waits?: boolean;
   /** True if the larger limit on bodies applies. */
   largeBody?: boolean;
   /** True if the answer can be compressed. Such an answer must have no secret, and no ETag for `If-Match`. */
@@ -113,9 +117,13 @@ export const countedAs = ({ audit }: Route): AuditAction | undefined =>
 /** True if the route changes nothing. */
 export const isReading = ({ method, reads }: Route): boolean => method === 'GET' || reads === true;
 
-/** True for a list, and for a route whose answer can be as large. */
-export const takesPlace = ({ method, response, largeAnswer = false }: Route): boolean =>
-  largeAnswer || (method === 'GET' && 'type' in response && response.type === 'array');
+/** The kind of place that the answer of a route waits for: that of a list, also if it can be as large, or of a document. */
+export function placeOf(route: Route): 'list' | 'document' | undefined {
+  const { method, response, largeAnswer, storedAnswer, executes, waits } = route;
+  if (largeAnswer || (method === 'GET' && 'type' in response && response.type === 'array')) return 'list';
+  const isStored = method === 'GET' || method === 'PUT' || storedAnswer;
+  return isStored && !executes && !waits ? 'document' : undefined;
+}
 
 /** Nearly every POST accepts an idempotency key. It has no effect if the route only reads. */
 export const takesIdempotencyKey = ({ method, keyRefusal }: Route): boolean =>

@@ -49,7 +49,7 @@ export function sourceRoutes(deps: ResourceDeps): Route[] {
     { method: 'DELETE', path: '/v1/sources/:sourceId', reference: true, scope: 'sources:write', summary: 'Delete a source', audit: 'by catalog', versioned: true, response: nothing, handler: handlers.remove },
     { method: 'POST', path: '/v1/sources/:sourceId/test', scope: 'sources:read', summary: 'Connect to a source', audit: 'not audited', body: emptyBody, bodyOptional: true, reads: true, response: sourceTest, handler: handlers.test },
     { method: 'POST', path: '/v1/sources/:sourceId/check', scope: 'sources:read', summary: 'Describe the queries of a source again', audit: 'not audited', body: emptyBody, bodyOptional: true, reads: true, response: sourceCheck, handler: handlers.check },
-    { method: 'GET', path: '/v1/sources/:sourceId/schema', scope: 'sources:read', summary: 'Read the tables of a source', compressed: true, response: sourceSchema, handler: handlers.schema },
+    { method: 'GET', path: '/v1/sources/:sourceId/schema', waits: true, scope: 'sources:read', summary: 'Read the tables of a source', compressed: true, response: sourceSchema, handler: handlers.schema },
   ];
 }
 

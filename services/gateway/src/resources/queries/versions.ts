@@ -30,7 +30,7 @@ export function queryVersionRoutes(deps: ResourceDeps): Route[] {
   // biome-ignore format: one line a route.
   return [
     { method: 'GET', path: '/v1/queries/:queryId/versions', scope: 'queries:read', summary: 'List the versions of a query', query: paged, response: versions, handler: handlers.list },
-    { method: 'POST', path: '/v1/queries/:queryId/restore', scope: 'queries:write', summary: 'Restore a version of a query', audit: 'by catalog', query: ['signature'], body: restoreBody, pointers: restorePointers, versioned: true, settledBy: 'audit', response: savedQuery, handler: handlers.restore },
+    { method: 'POST', path: '/v1/queries/:queryId/restore', storedAnswer: true, scope: 'queries:write', summary: 'Restore a version of a query', audit: 'by catalog', query: ['signature'], body: restoreBody, pointers: restorePointers, versioned: true, settledBy: 'audit', response: savedQuery, handler: handlers.restore },
   ];
 }
 
