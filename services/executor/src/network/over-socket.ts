@@ -50,7 +50,9 @@ export abstract class OverSocket extends Duplex {
   }
 
   override _final(done: () => void): void {
-    this.#socket.end(done);
+    // It ends by itself once the server has ended.
+    if (this.#socket.writableEnded) done();
+    else this.#socket.end(done);
   }
 
   override _destroy(err: Error | null, done: (err: Error | null) => void): void {

@@ -49,6 +49,19 @@ describe.skipIf(findCommand('openssl') === undefined)('a TLS handshake (needs op
     expect(await read(rootCertificates.slice(0, 8))).toBe(large);
   });
 
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'is followed by the close of the server, with %s',
+    async (maxVersion) => {
+      const server = createServer({ ...identity, maxVersion }, (socket) => socket.end());
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+      await once(socket, 'connect');
+      const secure = await startTls(socket, { host: 'a', tls: { mode: 'require' } });
+      await once(secure.resume(), 'close', { signal: AbortSignal.timeout(10_000) });
+      server.close();
+    },
+  );
+
   it.each<[string, TlsOptions]>([
     ['TLS 1.2', { maxVersion: 'TLSv1.2' }],
     ['TLS 1.2 and asks for a certificate', { maxVersion: 'TLSv1.2', ...asks }],
