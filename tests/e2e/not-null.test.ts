@@ -48,6 +48,15 @@ describe.each(engines)('columns that a query on %s asserts to be not null', (eng
     expect((await api.ok(run(queryId))).data.length).toBeGreaterThan(250_000);
   });
 
+  // Other engines keep no blanks.
+  if (engine === 'postgres')
+    it('may not be the JSON null, with or without blanks', async () => {
+      for (const text of ['null', ' null', 'null\n', '\t null '])
+        expect(await run(await store(`SELECT CAST('${text}' AS json) AS x`, ['x']))).toMatchObject(broken);
+      const [word] = (await api.ok(run(await store(`SELECT CAST(' "null" ' AS json) AS x`, ['x'])))).data;
+      expect(word).toEqual({ x: 'null' });
+    });
+
   it('are part of the definition and of the signature', async () => {
     const queryId = await store('SELECT id, note FROM sales', ['note', 'note']);
     const path = `/v1/queries/${queryId}`;

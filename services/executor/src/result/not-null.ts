@@ -118,5 +118,12 @@ function nullTestOf(kind: ColumnKind): IsNull | undefined {
   return kind.is === 'json' ? isJsonNull : undefined;
 }
 
-const isJsonNull: IsNull = (source, start, end) =>
-  end - start === 4 && source.toString('latin1', start, end) === 'null';
+/** A document of PostgreSQL's type json has the blanks with which it was written. */
+const isJsonNull: IsNull = (source, start, end) => {
+  let [from, to] = [start, end];
+  while (from < to && isBlank(source[from] as number)) from++;
+  while (from < to && isBlank(source[to - 1] as number)) to--;
+  return to - from === 4 && source.toString('latin1', from, to) === 'null';
+};
+
+const isBlank = (byte: number) => byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;

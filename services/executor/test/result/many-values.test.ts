@@ -1,4 +1,5 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
+import type { FormatName } from '@datahub/contract/formats';
 import { describe, expect, it } from 'vitest';
 import type { ResponseWriter } from '../../src/result/response.ts';
 import { createResponseWriter } from '../../src/result/response-writer.ts';
@@ -50,14 +51,21 @@ describe('arrays', () => {
     return () => writer.row(Buffer.from(texts.join('')), offsets);
   };
   const reply = { chunk: () => true, onDrain: () => {} };
-  const open = () => createResponseWriter({ format: 'json', numbers: 'auto', meta: false, reply });
+  const open = (format: FormatName = 'json') =>
+    createResponseWriter({ format, numbers: 'auto', meta: false, reply });
 
-  it.each([[[500_001]], [[300_000, 300_000]]])('of a row have at most 500,000 elements: %s', (elements) => {
-    expect(writeArrays(open(), elements)).toThrow('more than 500000 elements');
-  });
+  it.each(['json', 'ndjson', 'csv', 'arrow'] as const)(
+    'of a row have at most 500,000 elements, as %s',
+    (format) => {
+      expect(writeArrays(open(format), [500_001])).toThrow('more than 500000 elements');
+      expect(writeArrays(open(format), [300_000, 300_000])).toThrow('more than 500000 elements');
+    },
+  );
 
   it('of several rows can have more', () => {
-    const write = writeArrays(open(), [300_000]);
-    for (let row = 0; row < 3; row++) write();
+    for (const format of ['json', 'arrow'] as const) {
+      const write = writeArrays(open(format), [300_000]);
+      for (let row = 0; row < 3; row++) write();
+    }
   });
 });

@@ -150,8 +150,8 @@ class BooleanColumn extends ArrowColumn {
 
 /** Texts and bytes. */
 class VariableColumn extends ArrowColumn {
+  protected readonly out = new ByteWriter(1_024);
   readonly #encode: FieldEncoder;
-  readonly #out = new ByteWriter(1_024);
   #offsets = new Int32Array(1);
 
   constructor(type: ArrowType, encode: FieldEncoder) {
@@ -167,30 +167,53 @@ class VariableColumn extends ArrowColumn {
   }
 
   append(row: number, source: Buffer, start: number, end: number): boolean {
-    this.#out.elements = 0;
-    this.#encode(this.#out, source, start, end);
-    this.#offsets[row + 1] = this.#out.position;
+    this.#encode(this.out, source, start, end);
+    this.#offsets[row + 1] = this.out.position;
     return true;
   }
 
   override appendNull(row: number): void {
     super.appendNull(row);
-    this.#offsets[row + 1] = this.#out.position;
+    this.#offsets[row + 1] = this.out.position;
   }
 
   protected values(rows: number): Buffer[] {
-    const out = this.#out;
+    const { out } = this;
     return [Buffer.from(this.#offsets.buffer, 0, 4 * (rows + 1)), out.buffer.subarray(0, out.position)];
   }
 
   override clear(): void {
     super.clear();
-    this.#out.position = 0;
+    this.out.position = 0;
   }
 }
 
-/** The column of a kind. A kind that is missing does not compile. Undefined for values without a common type. */
-export function arrowColumn(kind: ColumnKind | BinaryKind, numbers: Numbers): ArrowColumn | undefined {
+/** Documents and arrays as JSON. */
+class JsonColumn extends VariableColumn {
+  readonly #row: Pick<ByteWriter, 'elements'>;
+
+  constructor(encode: FieldEncoder, row: Pick<ByteWriter, 'elements'>) {
+    super(types.json, encode);
+    this.#row = row;
+  }
+
+  override append(row: number, source: Buffer, start: number, end: number): boolean {
+    this.out.elements = this.#row.elements;
+    const fits = super.append(row, source, start, end);
+    this.#row.elements = this.out.elements;
+    return fits;
+  }
+}
+
+/**
+ * The column of a kind. A kind that is missing does not compile. Undefined for values without a common type. `row` counts
+ * the elements of documents and arrays in all columns of a row.
+ */
+export function arrowColumn(
+  kind: ColumnKind | BinaryKind,
+  numbers: Numbers,
+  row: Pick<ByteWriter, 'elements'>,
+): ArrowColumn | undefined {
   switch (kind.is) {
     case 'boolean':
       return new BooleanColumn(kind.bytes === 'letter' ? isLetter : isBit);
@@ -223,7 +246,7 @@ export function arrowColumn(kind: ColumnKind | BinaryKind, numbers: Numbers): Ar
       return new VariableColumn(types.utf8, writeBinaryUuid);
     case 'json':
     case 'array':
-      return new VariableColumn(types.json, jsonEncoder(kind, numbers));
+      return new JsonColumn(jsonEncoder(kind, numbers), row);
     case 'bson':
       return undefined;
   }

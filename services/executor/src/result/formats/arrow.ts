@@ -62,7 +62,7 @@ class ArrowEncoder implements RowEncoder {
     const names = uniqueNames(columns.map(({ name }) => name));
     const neverNull = new Set(notNull);
     this.#columns = columns.map(
-      ({ kind, binary = kind }) => arrowColumn(binary, numbers) ?? failWithoutTypes(),
+      ({ kind, binary = kind }) => arrowColumn(binary, numbers, this.#out) ?? failWithoutTypes(),
     );
     this.#fields = this.#columns.map(({ type }, i) => {
       const name = names[i] as string;
