@@ -45,5 +45,15 @@ function selectedIn(body: string): string[] {
     if (token === ',' && depth === 0) items.push('');
     else items[items.length - 1] += token;
   }
-  return items.flatMap((item) => /([A-Za-z_][\w$]*)"?\s*$/.exec(item)?.[1] ?? []);
+  return items.flatMap((item) => lastName(item) ?? []);
+}
+
+/** The name that ends an expression. It is searched from the end: a literal can be one word of megabytes. */
+function lastName(item: string): string | undefined {
+  const text = item.trimEnd().replace(/"$/, '');
+  let start = text.length;
+  while (start > 0 && /[\w$]/.test(text[start - 1] as string)) start--;
+  const word = text.slice(start);
+  const begin = word.search(/[A-Za-z_]/);
+  return begin === -1 ? undefined : word.slice(begin);
 }

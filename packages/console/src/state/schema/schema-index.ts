@@ -10,6 +10,9 @@ interface Waiting {
   reject(err: Error): void;
 }
 
+/** The worker keeps few schemas, and has dropped this one. */
+class SchemaGone extends Error {}
+
 let worker: Worker | undefined;
 let last = 0;
 const waiting = new Map<number, Waiting>();
@@ -25,15 +28,20 @@ function ask<Op extends keyof Answers>(asked: SchemaRequest & { op: Op }): Promi
 
 function startWorker(): Worker {
   const started = new Worker(addressOf('console/worker.js'), { type: 'module' });
-  started.addEventListener('message', ({ data: { id, answer, error } }) => {
+  started.addEventListener('message', ({ data: { id, answer, error, isGone } }) => {
     const one = waiting.get(id);
     waiting.delete(id);
-    if (error === undefined) one?.resolve(answer);
+    if (isGone) one?.reject(new SchemaGone());
+    else if (error === undefined) one?.resolve(answer);
     else one?.reject(new Error(error));
   });
   started.addEventListener('error', () => {
     for (const { reject } of waiting.values()) reject(new Error('The index of tables could not be started.'));
     waiting.clear();
+    // The next question starts another one, which has no schemas yet.
+    started.terminate();
+    worker = undefined;
+    loaded.clear();
   });
   return started;
 }
@@ -53,11 +61,23 @@ export function loadSchema(sourceId: string, { again = false } = {}): Promise<nu
   return loading;
 }
 
+/** Asks about a source, whose schema is read again if the worker has dropped it. */
+async function withSchema<T>(sourceId: string, question: () => Promise<T>): Promise<T> {
+  const before = loaded.get(sourceId);
+  try {
+    return await question();
+  } catch (err) {
+    if (!(err instanceof SchemaGone)) throw err;
+    await loadSchema(sourceId, { again: loaded.get(sourceId) === before });
+    return await question();
+  }
+}
+
 export const searchTables = (sourceId: string, text: string, max: number) =>
-  ask({ op: 'search', sourceId, text, max });
+  withSchema(sourceId, () => ask({ op: 'search', sourceId, text, max }));
 
 export const readTable = (sourceId: string, schema: string, name: string) =>
-  ask({ op: 'table', sourceId, schema, name });
+  withSchema(sourceId, () => ask({ op: 'table', sourceId, schema, name }));
 
 /** Tables of every schema that this tab has read. */
 export async function searchLoaded(text: string): Promise<TableHit[]> {
@@ -74,5 +94,6 @@ export async function complete(sourceId: string, text: string, at: number) {
   const late = new Promise<undefined>((resolve) => setTimeout(resolve, schemaWaitMs));
   const tables = await Promise.race([loading, late]).catch(() => undefined);
   if (tables === undefined) return undefined;
-  return ask({ op: 'complete', sourceId, text, at }).catch(() => undefined);
+  const question = () => ask({ op: 'complete', sourceId, text, at });
+  return withSchema(sourceId, question).catch(() => undefined);
 }

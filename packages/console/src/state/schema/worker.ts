@@ -13,19 +13,28 @@ const scope = globalThis as unknown as {
   ): void;
 };
 
-function answer(asked: SchemaRequest): Answers[keyof Answers] {
-  if (asked.op === 'load') return load(asked.sourceId, asked.text);
-  if (asked.op === 'search') {
-    const searched = asked.sourceId === undefined ? [...indexes.values()] : [indexes.get(asked.sourceId)];
-    const results = searched.map((index) => index?.search(asked.text, asked.max));
-    return {
-      tables: results.flatMap((result) => result?.tables ?? []).slice(0, asked.max),
-      total: results.reduce((sum, result) => sum + (result?.total ?? 0), 0),
-    };
+/** Undefined for a source whose schema is not here any more. */
+function indexOf(sourceId: string): TableIndex | undefined {
+  const index = indexes.get(sourceId);
+  if (index === undefined) return undefined;
+  // The ones that were not used for the longest time are dropped.
+  indexes.delete(sourceId);
+  indexes.set(sourceId, index);
+  return index;
+}
+
+function answer(asked: SchemaRequest): { answer: Answers[keyof Answers] } | { isGone: true } {
+  if (asked.op === 'load') return { answer: load(asked.sourceId, asked.text) };
+  if (asked.op === 'search' && asked.sourceId === undefined) {
+    const results = [...indexes.values()].map((index) => index.search(asked.text, asked.max));
+    const tables = results.flatMap((result) => result.tables).slice(0, asked.max);
+    return { answer: { tables, total: results.reduce((sum, { total }) => sum + total, 0) } };
   }
-  const index = indexes.get(asked.sourceId);
-  if (asked.op === 'table') return index?.table(asked.schema, asked.name);
-  return index?.complete(asked.text, asked.at) ?? { from: asked.at, options: [], cut: false };
+  const index = indexOf(asked.sourceId as string);
+  if (index === undefined) return { isGone: true };
+  if (asked.op === 'search') return { answer: index.search(asked.text, asked.max) };
+  if (asked.op === 'table') return { answer: index.table(asked.schema, asked.name) };
+  return { answer: index.complete(asked.text, asked.at) };
 }
 
 function load(sourceId: string, text: string): Answers['load'] {
@@ -39,7 +48,7 @@ function load(sourceId: string, text: string): Answers['load'] {
 
 scope.addEventListener('message', ({ data: { id, asked } }) => {
   try {
-    scope.postMessage({ id, answer: answer(asked) });
+    scope.postMessage({ id, ...answer(asked) });
   } catch (err) {
     scope.postMessage({ id, error: (err as Error).message });
   }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { expectLinear } from '../../../../../tests/support/growth.ts';
 import { TableIndex } from '../../../src/state/schema/table-index.ts';
 
 const column = (name: string, type = 'text') => ({ name, type, nullable: true });
@@ -75,4 +76,15 @@ it('reads the columns of the tables that a statement names, however many tables 
   expect(readBy('SELECT * FROM t_a|')).toBe(0);
   expect(readBy('SELECT * FROM fac|')).toBe(0);
   expect(readBy('SELECT col| FROM t_1_facts')).toBe(1);
+});
+
+it('completes the columns of a WITH, however long its literals are', async () => {
+  const word = 'a'.repeat(400_000);
+  expect(at(`WITH a AS (SELECT '${word}' AS first, o."second", x.third$) SELECT a.| FROM a`)).toEqual([
+    'first',
+    'second',
+    'third$',
+  ]);
+  const complete = (size: number) => at(`WITH a AS (SELECT '${'a'.repeat(size)}') SELECT a.| FROM a`);
+  await expectLinear(complete, 400_000);
 });
