@@ -13,6 +13,11 @@ const unansweredMax = 20;
 /** The keys of changes whose end is unknown, by path and body: who tries the same again learns the end of the first. */
 const unanswered = new Map<string, string>();
 
+const ofEarlier = new WeakSet<Response>();
+
+/** True for the answer to an earlier change of the same path and body, which had got none here. Nothing was done again. */
+export const isOfEarlier = (response: Response): boolean => ofEarlier.has(response);
+
 interface Change {
   path: string;
   body: string;
@@ -28,7 +33,8 @@ export async function sendChange(
   send: (headers: Record<string, string>) => Promise<Response>,
 ): Promise<Response> {
   const name = `${path} ${body}`;
-  const key = unanswered.get(name) ?? randomId();
+  const earlier = unanswered.get(name);
+  const key = earlier ?? randomId();
   remember(name, key);
   for (let attempt = 0; ; attempt++) {
     const pauseMs = pausesMs[attempt];
@@ -36,6 +42,8 @@ export async function sendChange(
       const response = await send({ 'idempotency-key': key });
       const end = await endOf(response);
       if (end === 'known') unanswered.delete(name);
+      if (earlier !== undefined && response.headers.get('idempotency-replayed') === 'true')
+        ofEarlier.add(response);
       if (end === 'known' || end === 'unknown' || pauseMs === undefined) return response;
     } catch (err) {
       if (signal?.aborted || pauseMs === undefined) throw err;

@@ -1,7 +1,7 @@
 /** Runs a stored query or a draft, and stores the rows as they arrive. */
 
 import { signal } from '@preact/signals';
-import { isOfProxy } from '../api/changes.ts';
+import { isOfEarlier, isOfProxy } from '../api/changes.ts';
 import { call, Failure, isAborted, problemOf } from '../api/client.ts';
 import type { Column, Problem } from '../api/types.ts';
 import { type Annotation, annotateOption } from './annotation.ts';
@@ -46,6 +46,8 @@ export interface RunState {
   corrected?: number;
   /** True if a draft ran instead of a stored query. */
   isDraft?: boolean;
+  /** True if this is the answer of the run before, which had got none, and nothing was run. */
+  isEarlier?: boolean;
   /** When a cached result was read from the source. */
   cachedAt?: number;
   /** The number of affected rows of a statement without a row set. */
@@ -170,6 +172,7 @@ export class Runner {
       // By default the hub may answer with a cached result, as it does for callers.
       cache: request.fresh ? 'no-store' : 'default',
     });
+    if (isOfEarlier(response)) set({ isEarlier: true });
     const isHit = /^data-hub; hit/.test(response.headers.get('cache-status') ?? '');
     if (isHit) set({ cachedAt: Date.now() - Number(response.headers.get('age') ?? 0) * 1_000 });
     const databaseMs = Number(/\bdb;dur=([\d.]+)/.exec(response.headers.get('server-timing') ?? '')?.[1]);

@@ -241,6 +241,12 @@ function Outcome({ state, hint }: { state: RunState; hint: string }) {
           <strong>Dry run.</strong> The statement ran and was rolled back. Nothing was changed.
         </p>
       )}
+      {state.isEarlier && (
+        <p class="banner">
+          <strong>This is the answer of an earlier run</strong>, which had got none here. Nothing was run
+          again. To carry it out once more, run it again.
+        </p>
+      )}
       {state.problem !== undefined && <ProblemBox problem={state.problem} />}
       {status === 'idle' && <p class="empty">{hint}</p>}
       {status === 'done' && rows === 0 && <p class="empty">The query returned no rows.</p>}
