@@ -1,3 +1,10 @@
+/** How often each account is listed. */
+export function countByAccount(accountIds: Iterable<string>): { accountId: string; count: number }[] {
+  const counts = new Map<string, number>();
+  for (const accountId of accountIds) counts.set(accountId, (counts.get(accountId) ?? 0) + 1);
+  return [...counts].map(([accountId, count]) => ({ accountId, count }));
+}
+
 /** How much of something bounded each owner uses, and all together. */
 export class Usage {
   all = 0;

@@ -60,7 +60,7 @@ function welcome(hub: GreetingHub, { key, keyPlace, keyInShell }: KeyAccess, dem
   }
   say(
     key === undefined
-      ? `API key:  those of the hub that this data is of; "npm run datahub -- keys create" makes another one`
+      ? `API key:  the keys of this data still work; "npm run datahub -- keys create" makes another one`
       : `API key:  in ${keyPlace}; "npm run datahub -- whoami" says what it may do`,
   );
   if (hub.createdKey !== undefined) say(`          ${hub.createdKey} (shown only at this start)`);

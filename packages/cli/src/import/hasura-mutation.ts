@@ -82,7 +82,7 @@ function conflict(node: ValueNode | undefined, table: Table, scope: Scope): stri
   });
   const on = ` ON CONFLICT ON CONSTRAINT ${quoteName(constraint.value)}`;
   if (names.length === 0) return `${on} DO NOTHING`;
-  // The row that is there is updated, as the role may update it.
+  // An existing row may be changed only as the role may update it.
   requirePlain(table, 'update', scope);
   const permission = permissionOf(table, 'update', scope.role);
   const sets = names

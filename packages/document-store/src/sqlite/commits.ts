@@ -112,6 +112,11 @@ function createCommitAll(db: DatabaseSync, state: State, options: CommitsOptions
   };
 }
 
+function without(batch: readonly Waiting[], left: readonly Waiting[]): Waiting[] {
+  const isLeft = new Set(left);
+  return batch.filter((one) => !isLeft.has(one));
+}
+
 export function createCommits(db: DatabaseSync, options: CommitsOptions): Commits {
   const { log } = options;
   const state: State = { failure: undefined };
@@ -141,15 +146,11 @@ export function createCommits(db: DatabaseSync, options: CommitsOptions): Commit
       const { answers, left } = commitAll(batch);
       waiting = left.concat(waiting);
       await onDisk(log.sync);
-      const isLeft = new Set(left);
       const settled =
         diskFailure === undefined
           ? answers
           : // These were committed and may exist after a restart.
-            refusals(
-              batch.filter((one) => !isLeft.has(one)),
-              outcomeUnknown(diskFailure),
-            );
+            refusals(without(batch, left), outcomeUnknown(diskFailure));
       for (const answer of settled) answer();
       await onDisk(log.empty);
       if (left.length > 0) await nextIteration();

@@ -22,7 +22,7 @@ const failingMsMax = 3 * 86_400_000;
 const gone = 410;
 
 /** Of an account, in one executor at a time: a destination that hangs holds its place for seconds. */
-export const accountMax = 8;
+export const deliveriesOfAccountMax = 8;
 /** The least pause of a delivery that finds all places of its account taken. */
 const postponedMs = 1_000;
 

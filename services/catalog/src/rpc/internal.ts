@@ -11,7 +11,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, loadQuery, loadQueryAndHub, loadSource, makeContext } from '../catalog.ts';
 import type { SourceCheckDoc } from '../documents.ts';
-import { accountMax, endDelivery, postponeDelivery, takeDelivery } from '../events/deliveries.ts';
+import { deliveriesOfAccountMax, endDelivery, postponeDelivery, takeDelivery } from '../events/deliveries.ts';
 import { shareOut } from '../events/share-out.ts';
 import { noteSource } from '../events/source-reach.ts';
 import { requireMayWriteQueries } from '../key-limits.ts';
@@ -103,7 +103,7 @@ function createDeliveryCalls(catalog: Catalog) {
       const now = catalog.nowMs();
       const readMax = Math.min(limit, pageMax) + deliveriesBehind;
       const due = await store.deliveries.findDue(now, readMax);
-      const { mine, later } = shareOut(due, { limit, running, accountMax });
+      const { mine, later } = shareOut(due, { limit, running, accountMax: deliveriesOfAccountMax });
       const taken = await Promise.allSettled(mine.map((delivery) => takeDelivery(catalog, delivery)));
       // Those of other accounts may be behind them.
       if (due.length === readMax)

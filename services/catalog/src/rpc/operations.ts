@@ -1,7 +1,7 @@
 /** Records of operations that must happen at most once, for `Idempotency-Key`. */
 
 import { createHash } from 'node:crypto';
-import { isReadingCommand } from '@datahub/contract/commands';
+import { isReadingCommand, ranAsItIs } from '@datahub/contract/commands';
 import { transactionCommand } from '@datahub/contract/transactions';
 import { insertIfNew } from '@datahub/document-store';
 import {
@@ -320,9 +320,6 @@ function committed(found: OperationDoc, { contentType }: CommitDoc): OperationDo
 /** Commands whose statements always run in a transaction. */
 const inTransaction = new Set(['INSERT', 'UPDATE', 'DELETE', 'MERGE', transactionCommand]);
 
-/** An executor may run a query as it was so long ago, and clocks differ. */
-const changedMs = 60_000;
-
 /** True if the operation committed nothing that it did not note, and its query is the one that it ran. */
 async function isNoted(
   { store }: Catalog,
@@ -330,7 +327,7 @@ async function isNoted(
   { notedQueryId, isTransaction }: FinishOperationRequest,
 ): Promise<boolean> {
   const query = notedQueryId === '' ? null : await store.queries.get(accountId, notedQueryId);
-  if (query === null || (query.updatedAt ?? 0) > begunAt - changedMs) return false;
+  if (query === null || !ranAsItIs(query.updatedAt, begunAt)) return false;
   return query.engine === 'postgres' && (isTransaction || inTransaction.has(query.command));
 }
 

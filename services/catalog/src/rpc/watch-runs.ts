@@ -51,7 +51,7 @@ export function createWatchRunCalls(catalog: Catalog) {
       if (rows === null)
         throw new HubError(
           'NOT_FOUND',
-          'The run has no rows: it found none, the watch includes no columns, they were kept for 7 days, or newer rows took their place.',
+          'The run has no rows: it found none, the watch includes no columns, they are older than 7 days, or newer rows took their place.',
         );
       return { ndjson: Buffer.from(rows.ndjson) };
     },

@@ -71,7 +71,7 @@ export function toQueryDefinition({ query, source }: ResolveQueryResponse): Quer
   };
 }
 
-/** What a place of a variable in a statement counts beside its three characters: compiled, it is up to two objects. */
+/** What each place of a variable in a statement counts in addition to its characters: compiled, it takes two objects. */
 const charactersOfPlace = 192;
 
 /** Of a query without its source: about its bytes in memory, compiled. */

@@ -1,6 +1,6 @@
 /**
- * Bounds the memory of the definitions that calls use. The cache bounds what it keeps, but what it drops, and a draft,
- * stays in memory, compiled, until the last call that uses it has ended.
+ * Bounds the memory of the definitions that calls use. The cache bounds only what it keeps: a definition that it has
+ * dropped, or a draft, stays in memory, compiled, until the last call that uses it has ended.
  */
 
 import { HeldBytes } from '@datahub/service-kit/held-bytes';

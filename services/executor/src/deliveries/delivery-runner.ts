@@ -5,6 +5,7 @@ import type { Opener } from '@datahub/sealing/opener';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { startPolling, type Taken, unlessUnavailable } from '@datahub/service-kit/process/poll';
+import { countByAccount } from '@datahub/service-kit/usage';
 import { openSecrets } from '../credentials/destination-secrets.ts';
 import type { Catalog } from '../definitions/definition.ts';
 import type { Dial } from '../network/dialer.ts';
@@ -48,7 +49,10 @@ export function startDeliveries(options: DeliveryRunnerOptions): DeliveryRunner 
   const take = async (): Promise<Taken> => {
     const limit = runningMax - running.size;
     const ctx = createCallContext({ timeoutMs: callTimeoutMs });
-    const { deliveries, ...lag } = await catalog.takeDeliveries({ limit, running: byAccount(running) }, ctx);
+    const { deliveries, ...lag } = await catalog.takeDeliveries(
+      { limit, running: countByAccount(running.values()) },
+      ctx,
+    );
     lagMs = lag.lagMs;
     for (const delivery of deliveries) {
       const sent = send(delivery, options, closing.signal).then(count, onFailure);
@@ -68,13 +72,6 @@ export function startDeliveries(options: DeliveryRunnerOptions): DeliveryRunner 
       options.mailer?.close();
     },
   };
-}
-
-/** How many of each account are sent now. */
-function byAccount(running: ReadonlyMap<unknown, string>): { accountId: string; count: number }[] {
-  const counts = new Map<string, number>();
-  for (const accountId of running.values()) counts.set(accountId, (counts.get(accountId) ?? 0) + 1);
-  return [...counts].map(([accountId, count]) => ({ accountId, count }));
 }
 
 /** `pending`: the attempt failed, and there will be another one. */

@@ -41,7 +41,7 @@ export function startTls(
         () => {
           secure.off('error', fail).off('close', fail);
           bounded.lift();
-          // It would take this from the stream below, and a server that has closed would look connected.
+          // By default it is that of the stream below, and a server that has closed would look connected.
           secure.allowHalfOpen = false;
           // TLS over a stream does not say it.
           resolve(Object.defineProperty(secure, 'localPort', { value: localPort }));

@@ -1,6 +1,6 @@
 /** Executes a stored query over POST, and a query that reads over GET. */
 
-import { isReadingCommand } from '@datahub/contract/commands';
+import { isReadingCommand, ranAsItIs } from '@datahub/contract/commands';
 import { csvDecimals, csvDelimiters } from '@datahub/contract/formats';
 import { numbersForms } from '@datahub/contract/numbers';
 import { toProtoCsv } from '@datahub/executor-session/formats';
@@ -166,8 +166,6 @@ function createDataHandler({ upstreams: { executor }, settings }: ResourceDeps):
 export const dataPointers = (): FieldPointers => ({ context: 'query' });
 
 const lookUpTimeoutMs = 5_000;
-/** An executor may run a query as it was so long ago, and clocks differ. */
-const changedMs = 60_000;
 
 /**
  * A client may repeat an execution whose answer was lost only if the query reads. The upstream knows this of a query
@@ -188,8 +186,8 @@ export async function toOutcome(err: unknown, request: FastifyRequest, catalog: 
     .getQuery({ queryId, signature: false }, { ...ctx, traceparent })
     .catch(() => undefined);
   const { command = '', updatedAt } = found?.query ?? {};
-  const ranMs = performance.now() - context.startedAt;
-  const isSame = (updatedAt?.getTime() ?? 0) < Date.now() - ranMs - changedMs;
+  const begunAt = Date.now() - (performance.now() - context.startedAt);
+  const isSame = ranAsItIs(updatedAt?.getTime(), begunAt);
   return isSame && isReadingCommand(command) ? toRetryable(err) : outcomeUnknown(err);
 }
 

@@ -2,11 +2,10 @@
 
 import type { WatchSettings } from '@datahub/proto/catalog/v1/watches';
 import { CallForm, Format } from '@datahub/proto/executor/v1/executor';
-import { onAbort } from '@datahub/service-kit/call/abort';
-import { type CallContext, CallStop } from '@datahub/service-kit/call/call';
+import type { CallContext, CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { RowReader } from '../rows/row-reader.ts';
-import { executeInto } from '../rows/stoppable.ts';
+import { executeInto, stoppable } from '../rows/stoppable.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { type Before, comparedBytesOf, type Found, FoundRows } from './found-rows.ts';
 import { PlaceLost, type RunMemory } from './run-memory.ts';
@@ -39,11 +38,10 @@ const triesMax = 3;
 export async function executeWatch(options: WatchExecution): Promise<Found> {
   const { ctx, memory } = options;
   for (let tries = 1; ; tries++) {
-    const stop = new CallStop();
-    using _ = onAbort(ctx.signal, () => stop.abort(ctx.signal.reason));
+    const { ctx: ofTry, stop } = stoppable(ctx);
     memory.begin(stop);
     try {
-      return await executeOnce({ ...options, ctx: { ...ctx, signal: stop } }, stop);
+      return await executeOnce({ ...options, ctx: ofTry }, stop);
     } catch (err) {
       if (!(err instanceof PlaceLost) || !memory.mayRepeat || tries >= triesMax) throw err;
       await memory.awaitPlace(ctx.signal);
@@ -57,9 +55,7 @@ async function executeOnce(options: WatchExecution, stop: CallStop): Promise<Fou
   // What rows are compared with is not kept while the query has none.
   const begin = async () => {
     await memory.keep(comparedBytesOf(before?.rows ?? 0));
-    const read = await before?.read();
-    found = new FoundRows(settings, read, { writes });
-    return found;
+    return new FoundRows(settings, await before?.read(), { writes });
   };
   const use = async (rows: Parameters<FoundRows['add']>[0][]) => {
     found ??= await begin();

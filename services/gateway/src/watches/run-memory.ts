@@ -76,8 +76,8 @@ export interface RunMemoryOptions {
 /** What one run keeps. Its end gives the memory back. */
 export class RunMemory implements Disposable {
   readonly accountId: string;
+  readonly mayRepeat: boolean;
   readonly #places: LargeRuns;
-  readonly #mayRepeat: boolean;
   #release: (() => void) | undefined;
   #keptBytes = 0;
   /** Stops the execution that is under way. */
@@ -90,11 +90,7 @@ export class RunMemory implements Disposable {
   constructor(places: LargeRuns, { accountId, mayRepeat }: RunMemoryOptions) {
     this.accountId = accountId;
     this.#places = places;
-    this.#mayRepeat = mayRepeat;
-  }
-
-  get mayRepeat(): boolean {
-    return this.#mayRepeat;
+    this.mayRepeat = mayRepeat;
   }
 
   /** Of an execution, which `stop` ends with PlaceLost once it must give way. */
@@ -112,7 +108,7 @@ export class RunMemory implements Disposable {
     const waiting = new CallStop();
     using _ = onAbort(this.#stop, () => waiting.abort(this.#stop.reason));
     const ms = this.#places.patient < patientMax ? patienceMs : 0;
-    const timer = this.#mayRepeat ? setTimeout(() => waiting.abort(new PlaceLost()), ms) : undefined;
+    const timer = this.mayRepeat ? setTimeout(() => waiting.abort(new PlaceLost()), ms) : undefined;
     this.#places.patient++;
     try {
       await this.#take(waiting);
@@ -131,8 +127,8 @@ export class RunMemory implements Disposable {
 
   /** Others wait. */
   giveWay(now: number): void {
-    const isResting = now - this.#rowsAt > (this.#mayRepeat ? restMs : restOfWriteMs);
-    const isOver = this.#mayRepeat && now - this.#heldAt > turnMs;
+    const isResting = now - this.#rowsAt > (this.mayRepeat ? restMs : restOfWriteMs);
+    const isOver = this.mayRepeat && now - this.#heldAt > turnMs;
     if (!isResting && !isOver) return;
     if (this.#keptBytes <= smallBytes) this.#giveBack();
     else this.#stop.abort(new PlaceLost());

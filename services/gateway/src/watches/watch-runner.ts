@@ -3,6 +3,7 @@
 import { CallStop, createCallContext } from '@datahub/service-kit/call/call';
 import { startPolling, type Taken, unlessUnavailable } from '@datahub/service-kit/process/poll';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
+import { countByAccount } from '@datahub/service-kit/usage';
 import type { Upstreams } from '../upstreams.ts';
 import { LargeRuns } from './run-memory.ts';
 import { closingReason, runTick } from './run-tick.ts';
@@ -77,10 +78,4 @@ export function createWatchRunner({
       clearTimeout(cancel);
     },
   };
-}
-
-function countByAccount(accountIds: Iterable<string>): { accountId: string; count: number }[] {
-  const counts = new Map<string, number>();
-  for (const accountId of accountIds) counts.set(accountId, (counts.get(accountId) ?? 0) + 1);
-  return [...counts].map(([accountId, count]) => ({ accountId, count }));
 }

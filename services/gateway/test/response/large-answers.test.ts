@@ -102,7 +102,7 @@ describe('places of large answers', () => {
     await Promise.all(left);
   });
 
-  it('bound how many runs have their rows in memory, which are answered as a list', async () => {
+  it('bound how many runs have their rows in memory', async () => {
     const answers = await Promise.all(
       Array.from({ length: 10 }, async () => {
         let text = '';

@@ -8,7 +8,6 @@ import { count, list, orNull, record, textOrNull } from '../../http/json-schema.
 import { createPlaces } from '../../http/places.ts';
 import type { Handler } from '../../http/route.ts';
 import { JsonText, writeJson } from '../../response/json-splices.ts';
-import { stoppable } from '../../rows/stoppable.ts';
 import { executeWatch } from '../../watches/execute-watch.ts';
 import type { Found } from '../../watches/found-rows.ts';
 import { LargeRuns, RunMemory } from '../../watches/run-memory.ts';
@@ -41,7 +40,7 @@ export function createTryWatchHandler({ upstreams: { catalog, executor } }: Reso
     const { hubId } = request.body as { hubId: string };
     const settings = toSettings(request);
     const { writes } = await catalog.checkWatch({ hubId, settings }, request.context);
-    const { ctx } = stoppable(request.context);
+    const ctx = request.context;
     const { accountId } = requirePrincipal(ctx);
     using _place = await takePlace(ctx);
     // What a try writes is undone, so it may begin again.
