@@ -1,9 +1,10 @@
 /** Whether two settings or queries say the same. */
 
+import { lossOfCommand } from '@datahub/contract/lost-calls';
 import { defaultSshPort } from '@datahub/contract/source-settings';
 import { writeExact } from '../exact-numbers.ts';
 import { isObject } from './hub-file.ts';
-import { bySetting, type Concern, type QueryModel, querySettings } from './model.ts';
+import { bySetting, harmless, type Meaning, ofSignature, type QueryModel, querySettings } from './model.ts';
 
 /** The same for objects whose members are in another order. */
 export const writeCanonical = (value: unknown): string => writeExact(sorted(value) ?? null);
@@ -18,21 +19,32 @@ const sorted = (value: unknown): unknown => {
   );
 };
 
-const members = {
-  label: 'name',
-  source: 'contract',
-  folder: 'name',
-  command: 'contract',
-  context: 'contract',
-  notNull: 'contract',
-  ...bySetting((name): Concern => querySettings[name].concern),
-  text: 'contract',
-} as const satisfies Record<Exclude<keyof QueryModel, 'path'>, Concern>;
-type Member = keyof typeof members;
+/** A member without an entry does not compile. */
+const members: Record<Member, Meaning<never>> = {
+  label: harmless,
+  source: ofSignature,
+  folder: harmless,
+  command: { ...ofSignature, loss: lossOfCommand },
+  context: ofSignature,
+  notNull: ofSignature,
+  ...bySetting((name): Meaning<never> => querySettings[name].meaning),
+  text: ofSignature,
+};
+type Member = Exclude<keyof QueryModel, 'path'>;
 
 const comparedMembers = Object.keys(members) as Member[];
 
-export const isOfContract = (name: string): boolean => members[name as Member] === 'contract';
+export const isOfSignature = (name: string): boolean => members[name as Member]?.isOfSignature === true;
+
+/** Why calls can fail after a change of these members, apart from the columns and variables. */
+export const lossesOfQuery = (changed: readonly string[], before: QueryModel, after: QueryModel): string[] =>
+  comparedMembers
+    .filter((name) => changed.includes(name))
+    .flatMap((name) => {
+      const { loss }: Meaning<unknown> = members[name];
+      const reason = loss?.(before[name], after[name]);
+      return reason === undefined ? [] : [`${name}: ${reason}`];
+    });
 
 export const changedMembers = (mine: QueryModel, theirs: QueryModel): string[] =>
   comparedMembers.filter(

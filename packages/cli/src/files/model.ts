@@ -3,6 +3,7 @@
 import type { Json, Routes } from '@datahub/client';
 import type { Complete } from '@datahub/contract/complete';
 import { toolNamePattern } from '@datahub/contract/limits';
+import { lossOfSession } from '@datahub/contract/lost-calls';
 import { isolations } from '@datahub/contract/transactions';
 import type { Shape } from './yaml.ts';
 
@@ -100,15 +101,29 @@ export interface KeyModel {
   expiresAt?: string;
 }
 
-/** What a change of a member concerns: the contract with callers, or only how the query is found and shown. */
-export type Concern = 'contract' | 'name';
+/** What a change of a member means for the callers of the query. */
+export interface Meaning<Value> {
+  /** It can change the columns and variables, which the hub compares. */
+  isOfSignature?: true;
+  /** Says why a call that succeeded can fail now. */
+  loss?(before: Value | undefined, after: Value | undefined): string | undefined;
+}
+
+export const harmless = {};
+export const ofSignature = { isOfSignature: true } as const;
 
 /** The settings that a query may lack. Files, answers and bodies spell them alike. */
 export const querySettings = {
-  errors: { concern: 'name', shape: { oneOf: ['author'] } },
-  session: { concern: 'contract', shape: 'object' },
+  errors: {
+    meaning: {
+      loss: (before, after) =>
+        before !== undefined && after === undefined ? 'errors lose message and hint' : undefined,
+    },
+    shape: { oneOf: ['author'] },
+  },
+  session: { meaning: { ...ofSignature, loss: lossOfSession }, shape: 'object' },
   steps: {
-    concern: 'contract',
+    meaning: ofSignature,
     shape: {
       list: {
         members: {
@@ -122,10 +137,10 @@ export const querySettings = {
       },
     },
   },
-  isolation: { concern: 'name', shape: { oneOf: isolations } },
-  retry: { concern: 'name', shape: 'boolean' },
+  isolation: { meaning: harmless, shape: { oneOf: isolations } },
+  retry: { meaning: harmless, shape: 'boolean' },
   cache: {
-    concern: 'name',
+    meaning: harmless,
     shape: {
       members: {
         maxAgeS: 'whole number',
@@ -136,7 +151,7 @@ export const querySettings = {
     },
   },
   tool: {
-    concern: 'name',
+    meaning: { loss: lossOfTool },
     shape: {
       members: {
         name: { pattern: toolNamePattern, what: 'of 1 to 64 letters, digits, - and _' },
@@ -145,9 +160,14 @@ export const querySettings = {
       required: ['description'],
     },
   },
-  keepValues: { concern: 'name', shape: 'boolean' },
-  presentation: { concern: 'name', shape: 'object' },
-} as const satisfies Record<SettingName, { concern: Concern; shape: Shape }>;
+  keepValues: { meaning: harmless, shape: 'boolean' },
+  presentation: { meaning: harmless, shape: 'object' },
+} as const satisfies { [Name in SettingName]: { meaning: Meaning<QueryModel[Name]>; shape: Shape } };
+
+function lossOfTool(before: QueryModel['tool'], after: QueryModel['tool']): string | undefined {
+  if (before === undefined || (after !== undefined && after.name === before.name)) return undefined;
+  return `agents lose the tool${before.name === undefined ? '' : ` ${before.name}`}`;
+}
 
 type ShapesOf<Name extends SettingName> = Record<keyof NonNullable<QueryBody[Name]>, Shape>;
 

@@ -5,7 +5,7 @@ import type { Environment } from '../access.ts';
 import { CommandError } from '../failure.ts';
 import type { Hub } from '../hub.ts';
 import { type BoardStep, compareBoards, readBoards } from './boards.ts';
-import { changedMembers, isOfContract, withoutDefaults } from './compare.ts';
+import { changedMembers, isOfSignature, withoutDefaults } from './compare.ts';
 import { type Directory, FaultsError } from './directory.ts';
 import type { Fault } from './fault.ts';
 import { hubFileName, isObject, maskedPaths, memberOf } from './hub-file.ts';
@@ -22,7 +22,9 @@ import { envName } from './yaml.ts';
 export type ContractChange = NonNullable<Routes['POST /v1/queries/check']['answer']['changes']>[number];
 
 export type Step =
-  | { kind: 'hub'; action: 'create' | 'update'; name: string }
+  | { kind: 'hub'; action: 'create'; name: string }
+  /** `from` is its path until now, if that changes. */
+  | { kind: 'hub'; action: 'update'; name: string; from?: string | undefined }
   | { kind: 'classifier'; action: 'create'; name: string }
   | { kind: 'classifier'; action: 'rename'; name: string; from: string; classifierId: string }
   | { kind: 'folder'; action: 'create'; name: string; labels: string[] }
@@ -33,6 +35,7 @@ export type Step =
       action: 'update';
       name: string;
       source: SourceModel;
+      before: SourceModel;
       sourceId: string;
       members: string[];
       settings: SettingChange[];
@@ -100,7 +103,10 @@ export async function makePlan(hub: Hub, options: PlanOptions): Promise<Plan> {
   const faults: Fault[] = [];
   if (remote === undefined) steps.push({ kind: 'hub', action: 'create', name: model.path });
   else if (remote.label !== model.label || remote.path !== model.path)
-    steps.push({ kind: 'hub', action: 'update', name: model.path });
+    steps.push({
+      ...{ kind: 'hub', action: 'update', name: model.path },
+      from: remote.path === model.path ? undefined : remote.path,
+    });
   steps.push(...(await classifierSteps(hub, directory, faults)));
   const present = new Set(remote?.folders.map(({ labels }) => folderKey(labels)));
   const wanted = new Map(model.folders.flatMap(withParents).map((labels) => [folderKey(labels), labels]));
@@ -220,7 +226,7 @@ function sourceSteps({ directory: { hub }, remote, env, credentials }: PlanOptio
     const changed = settings.length === 0 ? [{ name: 'credentials' }] : settings;
     const members = [...new Set(changed.map((one) => one.name.split('.')[0] ?? ''))];
     const { sourceId } = known;
-    const step = { name, source: resolve(true), sourceId, members, settings: changed };
+    const step = { name, source: resolve(true), before: known, sourceId, members, settings: changed };
     return [{ kind: 'source', action: 'update', ...step }];
   });
   // A setting that is missing is reported once, although it is looked up twice.
@@ -325,7 +331,7 @@ export async function addEffects(hub: Hub, { steps, remote }: Plan): Promise<voi
           name === undefined ? [] : [{ name: name ?? keyId, calls }],
         ),
       };
-    if (step.action !== 'update' || !step.members.some(isOfContract)) return;
+    if (step.action !== 'update' || !step.members.some(isOfSignature)) return;
     const { text: query, command, context, notNull, session, steps: ofQuery, source } = step.file.model;
     const sourceId = sourceIds.get(source);
     if (sourceId === undefined) return;

@@ -1,7 +1,8 @@
 /** Writes a plan for people, for a comment on a pull request, and for programs. */
 
 import { type Colour, visible } from '../screen.ts';
-import { isOfContract } from './compare.ts';
+import { isOfSignature } from './compare.ts';
+import { lossesOf } from './losses.ts';
 import type { Callers, ContractChange, Plan, QueryUpdate, Step } from './plan.ts';
 import { type SettingChange, settingChanges } from './setting-changes.ts';
 
@@ -64,6 +65,7 @@ export function toJson({
       members: 'members' in step ? step.members : undefined,
       settings: 'members' in step ? settingsOf(step) : undefined,
       contract: 'contract' in step ? step.contract : undefined,
+      losses: lossesOf(step),
       breaking: isBreaking(step),
       callers: 'callers' in step ? step.callers : undefined,
     })),
@@ -84,17 +86,20 @@ const escapeMarkdown = (text: string): string =>
 const titleOf = (step: Step): string =>
   visible(`${step.kind} ${step.name}${step.action === 'rename' ? ` (was ${step.from})` : ''}`);
 
+/** Undefined if nobody calls it, or if it is not known. */
 export function isBreaking(step: Step): boolean | undefined {
-  if (step.kind !== 'query' || step.action === 'create') return undefined;
-  return step.action === 'delete' || step.contract?.some(({ breaking }) => breaking);
+  const losses = lossesOf(step);
+  if (losses === undefined || losses.length > 0) return losses && true;
+  return 'members' in step && step.kind === 'query' ? step.contract?.some(({ breaking }) => breaking) : false;
 }
 
 function detailsOf(step: Step): string[] {
   const members = 'members' in step ? [`changes ${step.members.join(', ')}`] : [];
   const settings = 'members' in step ? settingsOf(step).map(describeSetting) : [];
+  const losses = (lossesOf(step) ?? []).map((loss) => `BREAKING: ${loss}`);
   const contract = 'members' in step && step.kind === 'query' ? contractOf(step) : [];
   const callers = 'callers' in step && step.callers !== undefined ? [describeCallers(step.callers)] : [];
-  return [...members, ...settings, ...contract, ...callers].map(visible);
+  return [...members, ...settings, ...losses, ...contract, ...callers].map(visible);
 }
 
 function settingsOf(step: Extract<Step, { members: string[] }>): SettingChange[] {
@@ -112,7 +117,7 @@ const describeSetting = ({ name, from, to }: SettingChange): string =>
 
 function contractOf({ contract, members }: QueryUpdate): string[] {
   if (contract !== undefined) return contract.map(describeChange);
-  return members.some(isOfContract) ? ['its columns and variables could not be compared'] : [];
+  return members.some(isOfSignature) ? ['its columns and variables could not be compared'] : [];
 }
 
 const describeChange = ({ kind, name, change, breaking, member, from, to }: ContractChange): string =>

@@ -28,14 +28,11 @@ export function contractChanges(from: Contract, to: Contract): ContractChange[] 
     ...compareAll('column', [from.signature.columns, to.signature.columns], {
       keyOf: ({ name }) => name,
       isAddedBreaking: () => false,
-      isRemovedBreaking: true,
       compare: compareColumns,
     }),
     ...compareAll('variable', [from.signature.variables, to.signature.variables], {
       keyOf: ({ key }) => key,
       isAddedBreaking: ({ key }) => needed.to(key),
-      // Removing a variable breaks nothing, because names that a query does not know are accepted.
-      isRemovedBreaking: false,
       compare: (old, next) => {
         const [before, after] = [declared.from(old.key), declared.to(old.key)];
         const isSecret: [boolean, boolean] = [before?.secret === true, after?.secret === true];
@@ -66,18 +63,18 @@ const declaredIn = ({ variables }: Contract) => {
 interface ComparisonRules<T> {
   keyOf(one: T): string;
   isAddedBreaking(one: T): boolean;
-  isRemovedBreaking: boolean;
   compare(from: T, to: T): Change[];
 }
 
 function compareAll<T>(kind: string, [from, to]: [T[], T[]], rules: ComparisonRules<T>): ContractChange[] {
-  const { keyOf, isAddedBreaking, isRemovedBreaking, compare } = rules;
+  const { keyOf, isAddedBreaking, compare } = rules;
   const old = new Map(from.map((one) => [keyOf(one), one]));
   const next = new Map(to.map((one) => [keyOf(one), one]));
   const ofOld = from.flatMap((one): ContractChange[] => {
     const name = keyOf(one);
     const now = next.get(name);
-    if (now === undefined) return [{ kind, name, change: 'removed', breaking: isRemovedBreaking }];
+    // Over GET, with `strict` and in records, a variable that the query does not know is refused.
+    if (now === undefined) return [{ kind, name, change: 'removed', breaking: true }];
     return compare(one, now).map((change) => ({ kind, name, ...change }));
   });
   const added = to.filter((one) => !old.has(keyOf(one)));

@@ -78,7 +78,7 @@ test('columns: another form of the values breaks callers, also where JSON has on
     expect(isBreaking(from, to), `${from} → ${to}`).toEqual(['a changed type']);
 });
 
-test('variables: a new one breaks callers only if it is required', () => {
+test('variables: one that is gone breaks callers, and a new one only if it is required', () => {
   const old = contract([], [variable('gone'), variable('kept')]);
   const next = contract(
     [],
@@ -88,7 +88,7 @@ test('variables: a new one breaks callers only if it is required', () => {
       { key: 'defaulted', valueJson: '1' },
     ],
   );
-  expect(shown(old, next)).toEqual(['gone removed', 'must added breaking', 'may added', 'defaulted added']);
+  expect(shown(old, next)).toEqual(['gone removed breaking', 'must added breaking', 'may added', 'defaulted added']);
   const optional = contract([], [variable('kept')], [{ key: 'kept', required: false }]);
   expect(shown(optional, contract([], [variable('kept')]))).toEqual(['kept changed required breaking']);
 });

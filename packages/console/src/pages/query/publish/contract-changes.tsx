@@ -5,15 +5,16 @@ import type { Checked, ContractChange } from '../../../state/check.ts';
 import { count, counted } from '../../../ui/format.ts';
 import { Fact } from './fact.tsx';
 
+const removals = { column: 'callers lose it', variable: 'calls that send it can fail' };
 const signs = { added: '+', removed: '−', changed: '~' };
 
-export function ContractChanges({
-  checked,
-  problem,
-}: {
+interface ContractChangesProps {
   checked: Checked | undefined;
   problem: Problem | undefined;
-}) {
+  losses: readonly string[];
+}
+
+export function ContractChanges({ checked, problem, losses }: ContractChangesProps) {
   if (problem !== undefined) {
     return (
       <Fact title="Contract" words="could not be checked">
@@ -25,11 +26,12 @@ export function ContractChanges({
   const errors = checked.problems.filter(({ severity }) => severity === 'error');
   const { changes } = checked;
   const breaking = changes?.filter((one) => one.breaking) ?? [];
+  const breaks = breaking.length + losses.length;
   const alarm =
     errors.length > 0
       ? 'The database rejects it'
-      : breaking.length > 0
-        ? counted(breaking.length, 'breaking change')
+      : breaks > 0
+        ? counted(breaks, 'breaking change')
         : undefined;
   return (
     <Fact title="Contract" alarm={alarm} words={wordsOf(checked, breaking.length)}>
@@ -40,6 +42,11 @@ export function ContractChanges({
         </p>
       ))}
       <ul class="contract-changes">
+        {losses.map((loss) => (
+          <li key={loss} data-breaking>
+            <span class="diff-sign">{signs.changed}</span> {loss}
+          </li>
+        ))}
         {(changes ?? []).map((one) => (
           <li key={`${one.kind} ${one.name} ${one.member ?? ''}`} data-breaking={one.breaking}>
             <span class="diff-sign">{signs[one.change]}</span> <code>{one.name}</code>{' '}
@@ -63,7 +70,7 @@ function wordsOf({ changes, problems }: Checked, breaking: number): string {
 /** Such as `column removed: callers lose it`. */
 function meaningOf({ kind, change, breaking, member, from, to }: ContractChange): string {
   if (change !== 'changed') {
-    const effect = !breaking ? 'harmless' : change === 'removed' ? 'callers lose it' : 'callers must send it';
+    const effect = !breaking ? 'harmless' : change === 'removed' ? removals[kind] : 'callers must send it';
     return `${kind} ${change}: ${effect}`;
   }
   const values = from === undefined || to === undefined ? '' : ` from ${from} to ${to}`;

@@ -1,5 +1,6 @@
 /** The second step before a draft is published: what changes in the text, for callers, in the rows, and who calls it. */
 
+import { lossOfCommand, lossOfSession } from '@datahub/contract/lost-calls';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Checked, ContractChange } from '../../../state/check.ts';
 import { needs } from '../../../state/permissions.ts';
@@ -58,6 +59,7 @@ function Panel({ editor, draft, published, onClose }: PanelProps) {
   const version = editor.version.value;
   const isReady = settled === draft && !checked.loading;
   const panel = usePanelKeys(onClose);
+  const losses = lossesOf(published, settled);
   return (
     <section ref={panel} class="publish" aria-label="Publish">
       <header class="publish-head">
@@ -75,14 +77,19 @@ function Panel({ editor, draft, published, onClose }: PanelProps) {
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls it. */}
       <div class="publish-facts" tabIndex={0} role="region" aria-label="What changes">
         <TextChanges label={editor.label.value} before={published} after={draft} />
-        <ContractChanges checked={checked.value} problem={checked.problem} />
+        <ContractChanges checked={checked.value} problem={checked.problem} losses={losses} />
         <RowChanges editor={editor} draft={settled} checked={checked.value} />
         <Callers queryId={editor.queryId} />
       </div>
       <PublishBar
-        key={JSON.stringify(checked.value?.changes ?? []) + JSON.stringify(checked.value?.problems ?? [])}
+        key={
+          JSON.stringify(checked.value?.changes ?? []) +
+          JSON.stringify(checked.value?.problems ?? []) +
+          losses
+        }
         editor={editor}
         checked={checked.value}
+        losses={losses}
         isReady={isReady}
         onClose={onClose}
       />
@@ -112,16 +119,17 @@ function usePanelKeys(onClose: () => void) {
 interface BarProps {
   editor: StoredQueryEditor;
   checked: Checked | undefined;
+  losses: readonly string[];
   /** False until the draft that is shown was checked. */
   isReady: boolean;
   onClose(): void;
 }
 
-function PublishBar({ editor, checked, isReady, onClose }: BarProps) {
+function PublishBar({ editor, checked, losses, isReady, onClose }: BarProps) {
   const [agreed, setAgreed] = useState(false);
   const { busy, problem, run } = useAction();
   const button = useRef<HTMLButtonElement>(null);
-  const risk = riskOf(checked);
+  const risk = riskOf(checked, losses);
   const isDisabled = busy || !isReady || !editor.dirty.value || (risk !== undefined && !agreed);
   useEffect(() => {
     // Whoever opened the panel by a key goes on by Enter.
@@ -157,16 +165,24 @@ function PublishBar({ editor, checked, isReady, onClose }: BarProps) {
 }
 
 /** What the person must agree to before the draft is published. */
-function riskOf(checked: Checked | undefined): string | undefined {
-  if (checked === undefined) return undefined;
-  if (checked.problems.some(({ severity }) => severity === 'error'))
+function riskOf(checked: Checked | undefined, losses: readonly string[]): string | undefined {
+  if (checked?.problems.some(({ severity }) => severity === 'error'))
     return 'Publish although callers would get an error';
-  const breaking = (checked.changes ?? []).filter((one) => one.breaking);
+  const breaking = [
+    ...losses.map(() => 'calls can fail'),
+    ...(checked?.changes ?? []).filter((one) => one.breaking).map(goes),
+  ];
   const [first] = breaking;
   if (first === undefined) return undefined;
-  if (breaking.length === 1) return `Publish although ${goes(first)}`;
+  if (breaking.length === 1) return `Publish although ${first}`;
   return `Publish although ${breaking.length} changes can break callers`;
 }
 
 const goes = ({ name, change }: ContractChange): string =>
   change === 'removed' ? `${name} goes` : change === 'added' ? `${name} comes` : `${name} changes`;
+
+/** Why callers can fail, apart from the columns and variables. This editor changes no other member that they notice. */
+const lossesOf = (before: Draft, after: Draft): string[] =>
+  [lossOfCommand(before.command, after.command), lossOfSession(before.session, after.session)].flatMap(
+    (loss) => loss ?? [],
+  );
