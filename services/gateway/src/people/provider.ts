@@ -305,21 +305,27 @@ async function readPerson(
   const lasts = settings.scopes.split(' ').includes('offline_access');
   return {
     ...toPerson({ ...more, ...claims }, settings),
+    email: verifiedEmail([claims, more]),
     refreshToken: lasts ? tokens.refresh_token : undefined,
   };
+}
+
+const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
+
+/** `email_verified` is about the address beside it: the ID token and the userinfo may name different ones. */
+function verifiedEmail(documents: readonly Record<string, unknown>[]): string | undefined {
+  const said = documents.find((one) => one.email_verified !== undefined);
+  return said?.email_verified === true ? text(said.email) : undefined;
 }
 
 function toPerson(
   claims: Record<string, unknown> & { iss: string; sub: string },
   settings: OidcSettings,
-): Omit<SignedInPerson, 'refreshToken'> {
-  const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
-  const email = text(claims.email);
+): Omit<SignedInPerson, 'refreshToken' | 'email'> {
   return {
     issuer: claims.iss,
     subject: claims.sub,
-    name: text(claims.name) ?? text(claims.preferred_username) ?? email ?? claims.sub,
-    email: claims.email_verified === true ? email : undefined,
+    name: text(claims.name) ?? text(claims.preferred_username) ?? text(claims.email) ?? claims.sub,
     groups: groupsOf(claims, settings.groupsClaim),
     providerSession: text(claims.sid),
   };

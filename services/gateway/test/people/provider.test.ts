@@ -8,6 +8,8 @@ import { createProvider } from '../../src/people/provider.ts';
 
 /** A provider on this machine, which answers each refresh for this subject. */
 let answered = '';
+/** What its ID token says of the person beside that. */
+let told: object = {};
 /** How it answers at the token endpoint next, instead. */
 let tokenAnswers: ((request: IncomingMessage, response: ServerResponse) => void)[] = [];
 /** What it says of the person beside the token. */
@@ -17,7 +19,15 @@ let issuer: string;
 beforeAll(async () => {
   server = createServer((request, response) => {
     const now = Math.floor(Date.now() / 1_000);
-    const claims = { iss: issuer, sub: answered, aud: 'hub', iat: now, exp: now + 60, groups: ['readers'] };
+    const claims = {
+      iss: issuer,
+      sub: answered,
+      aud: 'hub',
+      iat: now,
+      exp: now + 60,
+      groups: ['readers'],
+      ...told,
+    };
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
     const idToken = `${part({ alg: 'RS256' })}.${part(claims)}.${part({})}`;
     if (request.url === '/userinfo') {
@@ -81,6 +91,23 @@ it('keeps the token that replaced the used one before it asks for more, of which
   }
   userInfo = { status: 200, body: '{"sub": "ann"}' };
   expect(await open().refresh('token', 'ann', keep)).toMatchObject({ refreshToken: 'next' });
+});
+
+it('takes an address only from the document that says that it is verified', async () => {
+  answered = 'ann';
+  const emailOf = async (idToken: object, userinfo: object) => {
+    [told, userInfo] = [idToken, { status: 200, body: JSON.stringify({ sub: 'ann', ...userinfo }) }];
+    return (await open().refresh('token', 'ann', keep))?.email;
+  };
+  const [boss, mine] = [{ email: 'boss@example.com' }, { email: 'ann@example.com' }];
+  const [verified, unverified] = [{ email_verified: true }, { email_verified: false }];
+  expect(await emailOf(boss, { ...mine, ...verified })).toBe('ann@example.com');
+  expect(await emailOf({ ...mine, ...verified }, boss)).toBe('ann@example.com');
+  expect(await emailOf({ ...mine, ...verified }, { ...boss, ...unverified })).toBe('ann@example.com');
+  expect(await emailOf({ ...mine, ...unverified }, { ...boss, ...verified })).toBeUndefined();
+  expect(await emailOf(verified, boss)).toBeUndefined();
+  expect(await emailOf(boss, verified)).toBeUndefined();
+  [told, userInfo] = [{}, undefined];
 });
 
 type Answer = (typeof tokenAnswers)[number];

@@ -10,7 +10,7 @@ import { personEntry } from '../audit.ts';
 import { saidMembers, withoutSaid } from './sign-in.ts';
 
 /** People of one call. */
-const takenMax = 20;
+const takenMax = 32;
 /** A gateway that does not answer leaves the person to others. Longer than it waits for the provider. */
 const leaseMs = 120_000;
 
