@@ -84,7 +84,15 @@ describe('the operator’s commands', () => {
     const hub = await openHub(env());
     const made = await run(['keys', 'create', '--name', 'job', '--scopes', 'hubs:read'], hub);
     const rotated = await run(['keys', 'rotate', made.keyId], hub);
-    expect((await run(['keys', 'list'], hub)).map(({ name }: { name: string }) => name)).toContain('job');
+    const own = createApi({ url: `http://127.0.0.1:${hub.port}`, key });
+    const limits = { maxRows: 5, context: { region: 'north', price: 1.5 } };
+    await own.ok(own.post('/v1/keys', { name: 'page', scopes: ['queries:execute'], limits }));
+    const listed = await run(['keys', 'list'], hub);
+    expect(listed.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(['job', 'page']));
+    const byId = (keys: { keyId: string }[]) => keys.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1));
+    const used = { lastUsedAt: expect.toBeOneOf([null, expect.any(String)]) };
+    const overApi = byId(await own.ok(own.get('/v1/keys'))).map((one) => ({ ...one, ...used }));
+    expect(byId(listed)).toEqual(overApi);
     await run(['keys', 'revoke', rotated.keyId], hub);
     const url = `http://127.0.0.1:${hub.port}`;
     expect((await createApi({ url, key: made.key }).get('/v1/hubs')).status).toBe(200);

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -205,6 +205,9 @@ it('datahub train, predict and summarize work with files and standard input', as
   await writeFile(join(dir, 'more.ndjson'), '{"label": "ham", "context": "lunch"}\n{"label": "ham"}\n');
   const partly = await datahub(['train', id, 'more.ndjson']);
   expect(partly).toMatchObject({ code: 1, stderr: expect.stringContaining('more.ndjson:2: ') });
+  await mkdir(join(dir, 'none.csv'));
+  const unreadable = await datahub(['train', id, 'none.csv']);
+  expect(unreadable).toMatchObject({ code: 1, stderr: expect.stringContaining('EISDIR') });
   const stdin = 'free money\nlunch?\n';
   const predicted = JSON.parse(await ok(['predict', id], { stdin }));
   expect(predicted.map(({ label }: { label: string }) => label)).toEqual(['spam', 'ham']);

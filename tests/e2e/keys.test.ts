@@ -15,11 +15,14 @@ describe('a key that is created without scopes', () => {
 });
 
 describe('the key of a request', () => {
-  it('is shown with its id and scopes, without its pinned values', async () => {
+  it('is shown with its id, its scopes and the names of its limits, without its pinned values', async () => {
     const limits = { context: { tenant: 7 } };
     const { key, keyId } = await newKey({ scopes: ['queries:read', 'ai:summarize'], limits });
     const { status, body } = await api.get('/v1/keys/current', { key });
-    expect([status, body]).toEqual([200, { keyId, scopes: ['queries:read', 'ai:summarize'] }]);
+    expect([status, body]).toEqual([
+      200,
+      { keyId, scopes: ['queries:read', 'ai:summarize'], limitedBy: ['context'] },
+    ]);
     expect((await api.get('/v1/keys/current', { key: 'dhk_unknown' })).body.code).toBe('KEY_INVALID');
   });
 });

@@ -26,8 +26,9 @@ export interface Opened {
     response: Response;
     /** What a failed read of the body means. */
     toError(err: unknown): unknown;
-    /** Ends the deadline; the caller's signal stays in force. */
-    hasBegun(): void;
+    /** Begins the deadline anew before a part of the body is awaited, and ends it while the caller is at work. */
+    await(): void;
+    pause(): void;
     /** Cancels what was not read. Called once, always. */
     close(): void;
 }

@@ -74,18 +74,24 @@ async function openOnce(settings, request) {
   const timeout = new ProblemError({
     status: 0,
     code: "TIMEOUT",
-    detail: `The hub did not answer within ${timeoutMs} ms.`,
+    detail: `The hub sent nothing for ${timeoutMs} ms.`,
     retryable: false
   });
-  const timer = setTimeout(() => controller.abort(timeout), timeoutMs);
+  let timer;
+  const pause = () => clearTimeout(timer);
+  const wait = () => {
+    pause();
+    timer = setTimeout(() => controller.abort(timeout), timeoutMs);
+  };
   const onAbort = () => controller.abort(signal?.reason);
   signal?.addEventListener("abort", onAbort);
   const close = () => {
-    clearTimeout(timer);
+    pause();
     signal?.removeEventListener("abort", onAbort);
     controller.abort();
   };
   const toError = (err) => err instanceof ProblemError ? err : reasonOf(controller, err);
+  wait();
   try {
     let response = await send(settings, request, controller.signal);
     if (response.status === 401 && settings.token !== void 0) {
@@ -93,7 +99,7 @@ async function openOnce(settings, request) {
       response = await send(settings, request, controller.signal);
     }
     if (!response.ok) throw await toProblemError(response);
-    return { response, toError, hasBegun: () => clearTimeout(timer), close };
+    return { response, toError, await: wait, pause, close };
   } catch (err) {
     const error = toError(err);
     close();
@@ -165,7 +171,6 @@ function createRows(open2) {
     async *[Symbol.asyncIterator]() {
       rows.truncated = false;
       const opened = await open2();
-      opened.hasBegun();
       try {
         for await (const lines of readLines(opened)) {
           for (const line of lines) {
@@ -180,15 +185,18 @@ function createRows(open2) {
   };
   return rows;
 }
-async function* readLines({ response, toError }) {
+async function* readLines(opened) {
+  const { response, toError } = opened;
   const reader = response.body.getReader();
   const decoder = new TextDecoder();
   let rest = "";
   for (; ; ) {
+    opened.await();
     const { done, value } = await reader.read().catch((err) => {
       const error = toError(err);
       throw error instanceof ProblemError && error.code === "NO_ANSWER" ? cutShort(err) : error;
     });
+    opened.pause();
     if (done) break;
     const text = decoder.decode(value, { stream: true });
     const end = text.lastIndexOf("\n");

@@ -3501,11 +3501,12 @@ export interface Routes {
       personId?: string | undefined;
     })[];
   };
-  /** Get the id and scopes of the key of the request */
+  /** Get the id, the scopes and the names of the limits of the key of the request */
   'GET /v1/keys/current': {
     answer: {
       keyId: string;
       scopes: string[];
+      limitedBy: string[];
     };
   };
   /** Change a key */

@@ -31,8 +31,9 @@ export interface Opened {
   response: Response;
   /** What a failed read of the body means. */
   toError(err: unknown): unknown;
-  /** Ends the deadline; the caller's signal stays in force. */
-  hasBegun(): void;
+  /** Begins the deadline anew before a part of the body is awaited, and ends it while the caller is at work. */
+  await(): void;
+  pause(): void;
   /** Cancels what was not read. Called once, always. */
   close(): void;
 }
@@ -89,18 +90,24 @@ async function openOnce(settings: Settings, request: Request): Promise<Opened> {
   const timeout = new ProblemError({
     status: 0,
     code: 'TIMEOUT',
-    detail: `The hub did not answer within ${timeoutMs} ms.`,
+    detail: `The hub sent nothing for ${timeoutMs} ms.`,
     retryable: false,
   });
-  const timer = setTimeout(() => controller.abort(timeout), timeoutMs);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const pause = () => clearTimeout(timer);
+  const wait = () => {
+    pause();
+    timer = setTimeout(() => controller.abort(timeout), timeoutMs);
+  };
   const onAbort = () => controller.abort(signal?.reason);
   signal?.addEventListener('abort', onAbort);
   const close = () => {
-    clearTimeout(timer);
+    pause();
     signal?.removeEventListener('abort', onAbort);
     controller.abort();
   };
   const toError = (err: unknown) => (err instanceof ProblemError ? err : reasonOf(controller, err));
+  wait();
   try {
     let response = await send(settings, request, controller.signal);
     // The hub has done nothing yet, so a repeat with a fresh token is safe for each request.
@@ -109,7 +116,7 @@ async function openOnce(settings: Settings, request: Request): Promise<Opened> {
       response = await send(settings, request, controller.signal);
     }
     if (!response.ok) throw await toProblemError(response);
-    return { response, toError, hasBegun: () => clearTimeout(timer), close };
+    return { response, toError, await: wait, pause, close };
   } catch (err) {
     const error = toError(err);
     close();

@@ -18,7 +18,6 @@ export function createRows<Row>(open: () => Promise<Opened>): Rows<Row> {
     async *[Symbol.asyncIterator](): AsyncGenerator<Row, void, void> {
       rows.truncated = false;
       const opened = await open();
-      opened.hasBegun();
       try {
         for await (const lines of readLines(opened)) {
           for (const line of lines) {
@@ -35,15 +34,18 @@ export function createRows<Row>(open: () => Promise<Opened>): Rows<Row> {
 }
 
 /** All complete lines of a chunk at a time. */
-async function* readLines({ response, toError }: Opened): AsyncGenerator<string[], void, void> {
+async function* readLines(opened: Opened): AsyncGenerator<string[], void, void> {
+  const { response, toError } = opened;
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const decoder = new TextDecoder();
   let rest = '';
   for (;;) {
+    opened.await();
     const { done, value } = await reader.read().catch((err) => {
       const error = toError(err);
       throw error instanceof ProblemError && error.code === 'NO_ANSWER' ? cutShort(err) : error;
     });
+    opened.pause();
     if (done) break;
     const text = decoder.decode(value, { stream: true });
     const end = text.lastIndexOf('\n');

@@ -77,6 +77,18 @@ describe('rows', () => {
     expect([seen, received.length]).toEqual([[{ id: 1 }], 1]);
   });
 
+  it('raise an error if no more comes for the time of an answer, which ends while the loop works', async () => {
+    answers((response) => void response.write('{"id":1}\n{"id":2}\n'));
+    const seen: unknown[] = [];
+    const loop = async () => {
+      for await (const row of client({ timeoutMs: 200 }).rows('q')) {
+        if (seen.push(row) === 1) await new Promise((resolve) => setTimeout(resolve, 400));
+      }
+    };
+    await expect(loop()).rejects.toMatchObject({ status: 0, code: 'TIMEOUT' });
+    expect(seen).toEqual([{ id: 1 }, { id: 2 }]);
+  });
+
   it('are asked for again if none came, and only of a read', async () => {
     answers(cutOff, parts(['{"id":1}\n']));
     expect(await collect(client().rows({ queryId: 'q', reads: true }))).toEqual([{ id: 1 }]);

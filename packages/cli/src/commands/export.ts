@@ -51,6 +51,11 @@ export const exportHub: Command = {
         `--hub is missing, because ${join(dir, hubFileName)} does not exist. For a hub that does not exist yet: datahub init ${dir}`,
       );
     const hub = await context.hub();
+    const isPartial = await seesSomeQueries(hub);
+    if (isPartial && isSet(input, 'prune'))
+      throw new CommandError(
+        'This key is limited to some queries, so --prune would remove the files of all others. Use a key that sees the whole hub.',
+      );
     const read = await readRemote(hub, await findHub(hub, named));
     const [queries, withoutSource] = partition(read.queries, ({ model }) => model.source !== '');
     const remote = { ...read, queries };
@@ -87,7 +92,7 @@ export const exportHub: Command = {
     if (written.others.length > 0)
       note(
         context,
-        `The hub has no queries, watches, boards and keys for these files, which stay (--prune removes them): ${written.others.join(', ')}`,
+        `${isPartial ? 'The key sees' : 'The hub has'} no queries, watches, boards and keys for these files, which stay${isPartial ? '' : ' (--prune removes them)'}: ${written.others.join(', ')}`,
       );
     if (context.json) printJson(context, written);
     else
@@ -97,6 +102,12 @@ export const exportHub: Command = {
       );
   },
 };
+
+/** An older hub does not say by what a key is limited. */
+async function seesSomeQueries(hub: Hub): Promise<boolean> {
+  const { limitedBy = [] } = await hub.call('GET /v1/keys/current');
+  return ['queries', 'queryIds'].some((limit) => limitedBy.includes(limit));
+}
 
 /** What the hub has beside queries. What files cannot say is left out, and files of it stay as they are. */
 async function readBeside(hub: Hub, { remote, path }: { remote: RemoteHub; path: string }) {

@@ -65,13 +65,14 @@ async function upload(hub: Hub, { path, type, file, size, context }: Upload): Pr
       controller.enqueue(chunk);
     },
   });
+  const body = new FileBody(file);
   try {
     const response = await stream(hub, {
       method: 'POST',
       path,
       headers: { 'content-type': type, accept: 'application/x-ndjson' },
-      body: readFileStream(file).pipeThrough(count),
-    });
+      body: body.stream.pipeThrough(count),
+    }).catch((err) => Promise.reject(body.fault ?? err));
     const lines = (await response.text().catch((err) => Promise.reject(noAnswer(err)))).trim().split('\n');
     const last = JSON.parse(lines.at(-1) ?? '') as Trained | { status: number };
     if ('status' in last) throw new ProblemError(last);
@@ -85,16 +86,25 @@ async function* chunksOf(file: string): AsyncGenerator<Uint8Array, void, void> {
   for await (const chunk of createReadStream(file)) yield chunk as Uint8Array;
 }
 
-function readFileStream(file: string): ReadableStream<Uint8Array> {
-  const chunks = chunksOf(file);
-  return new ReadableStream<Uint8Array>({
-    pull: async (controller) => {
-      const { done, value } = await chunks.next();
-      if (done) controller.close();
-      else controller.enqueue(value);
-    },
-    cancel: async () => {
-      await chunks.return();
-    },
-  });
+class FileBody {
+  /** Why the file cannot be read, which ends the request as if the hub were away. */
+  fault: unknown;
+  readonly stream: ReadableStream<Uint8Array>;
+
+  constructor(file: string) {
+    const chunks = chunksOf(file);
+    this.stream = new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        const { done, value } = await chunks.next().catch((err) => {
+          this.fault = err;
+          throw err;
+        });
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: async () => {
+        await chunks.return();
+      },
+    });
+  }
 }

@@ -6,6 +6,7 @@ import {
   fromFields,
   type KeyLimit,
   type KeyLimitKind,
+  type KeyLimitValues,
   keyLimitNames,
   keyLimits,
   toFields,
@@ -37,7 +38,7 @@ import { readPage } from '../http/pagination.ts';
 import { type Fault, validationError } from '../http/request-error.ts';
 import { type Handler, paged, type Route, required } from '../http/route.ts';
 import { type ItemRule, isOrigin, nearestOrigin, requireItems, toInstant } from '../http/validation.ts';
-import { JsonText } from '../response/json-splices.ts';
+import { JsonText, writeJson } from '../response/json-splices.ts';
 import { sendList } from '../response/list-response.ts';
 import { createKeyBody, rotateKeyBody, updateKeyBody } from './key-bodies.ts';
 import type { ResourceDeps } from './resource-deps.ts';
@@ -48,7 +49,7 @@ export function keyRoutes(deps: ResourceDeps): Route[] {
   return [
     { method: 'POST', path: '/v1/keys', scope: 'keys:admin', summary: 'Create a key', audit: 'by catalog', body: createKeyBody, secretResponse: true, settledBy: 'audit', response: createdKey, handler: handlers.create },
     { method: 'GET', path: '/v1/keys', scope: 'keys:read', summary: 'List keys', query: paged, response: keys, handler: handlers.list },
-    { method: 'GET', path: '/v1/keys/current', scope: undefined, summary: 'Get the id and scopes of the key of the request', response: currentKey, handler: handlers.current },
+    { method: 'GET', path: '/v1/keys/current', scope: undefined, summary: 'Get the id, the scopes and the names of the limits of the key of the request', response: currentKey, handler: handlers.current },
     { method: 'PUT', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Change a key', audit: 'by catalog', body: updateKeyBody, response: wholeKey, handler: handlers.update },
     { method: 'POST', path: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', audit: 'by catalog', body: rotateKeyBody, bodyOptional: true, secretResponse: true, settledBy: 'audit', response: rotatedKey, handler: handlers.rotate },
     { method: 'DELETE', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', audit: 'by catalog', response: nothing, handler: handlers.revoke },
@@ -128,7 +129,7 @@ const listedKey = record(members, [
 ]);
 export const keys = list(listedKey);
 /** Leaves out the limits, because users of a public key must not see the values that it pins. */
-export const currentKey = record({ keyId: text, scopes: list(text) });
+export const currentKey = record({ keyId: text, scopes: list(text), limitedBy: list(text) });
 export const rotatedKey = record({ ...members, key: secret, previousExpiresAt: time }, [
   'withheld',
   'madeBy',
@@ -177,6 +178,8 @@ function createKeyHandlers({ upstreams: { catalog, ml }, settings }: ResourceDep
       keyId: principal?.keyId ?? '',
       // Those of the person's highest role, in whichever hubs.
       scopes: principal?.person?.grants.at(-1)?.scopes ?? principal?.scopes ?? [],
+      // Without their values: the key of a page is in many hands.
+      limitedBy: limitsIn(fromFields(principal?.limits)).map(([limit]) => limit),
     }),
 
     update: async (request) => {
@@ -330,12 +333,16 @@ const toJson: Record<KeyLimitKind, (value: unknown) => unknown> = {
 };
 
 /** Leaves out limits that are not set. */
-function toLimitsJson(limits: KeyLimits | undefined): KeyJson['limits'] {
-  const values = fromFields(limits);
-  const members = keyLimitNames.flatMap((limit) => {
+const limitsIn = (values: KeyLimitValues): [KeyLimit, unknown][] =>
+  keyLimitNames.flatMap((limit) => {
     const value = values[fieldOf(limit)];
-    if (value === undefined) return [];
-    return [[limit, toJson[keyLimits[limit].kind](value)]];
+    return value === undefined ? [] : [[limit, value] as [KeyLimit, unknown]];
   });
-  return Object.fromEntries(members) as KeyJson['limits'];
-}
+
+const toLimitsJson = (limits: KeyLimits | undefined): KeyJson['limits'] =>
+  Object.fromEntries(
+    limitsIn(fromFields(limits)).map(([limit, value]) => [limit, toJson[keyLimits[limit].kind](value)]),
+  ) as KeyJson['limits'];
+
+/** The JSON of the list, for keys that do not come from a request. */
+export const writeKeys = (keys: readonly Key[]): string => writeJson(keys.map(toListedJson));
