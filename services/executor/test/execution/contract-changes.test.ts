@@ -88,7 +88,12 @@ test('variables: one that is gone breaks callers, and a new one only if it is re
       { key: 'defaulted', valueJson: '1' },
     ],
   );
-  expect(shown(old, next)).toEqual(['gone removed breaking', 'must added breaking', 'may added', 'defaulted added']);
+  expect(shown(old, next)).toEqual([
+    'gone removed breaking',
+    'must added breaking',
+    'may added',
+    'defaulted added',
+  ]);
   const optional = contract([], [variable('kept')], [{ key: 'kept', required: false }]);
   expect(shown(optional, contract([], [variable('kept')]))).toEqual(['kept changed required breaking']);
 });
