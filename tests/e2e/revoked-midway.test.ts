@@ -1,4 +1,4 @@
-/** A key that is revoked in the middle of a long request: nothing further begins. */
+/** A key that is revoked or limited in the middle of a long request: nothing further begins. */
 
 import { randomBytes } from 'node:crypto';
 import { type IncomingMessage, request } from 'node:http';
@@ -11,6 +11,7 @@ const isPostgres = engines.includes('postgres');
 const table = `revoked_${randomBytes(4).toString('hex')}`;
 let hubId: string;
 let sourceId: string;
+let otherId: string;
 
 const store = async (query: string, command: string, more: object = {}): Promise<string> => {
   const body = { hubId, sourceId, label: 'q', query, command, ...more };
@@ -46,30 +47,38 @@ async function sendOn(path: string, key: string, toLine: (i: number) => object) 
   return { status: response.statusCode, body, sent };
 }
 
-describe.runIf(isPostgres)('a key that is revoked in the middle (needs PostgreSQL)', () => {
+describe.runIf(isPostgres)('a key that is changed in the middle (needs PostgreSQL)', () => {
   beforeAll(async () => {
+    ({ hubId: otherId } = await api.ok(api.post('/v1/hubs', { label: 'another' })));
     ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'revoked midway' })));
     sourceId = await createSource(hubId, 'postgres');
     await execute({ hubId, sourceId, query: `CREATE TABLE ${table} (id INT)`, command: 'CREATE' });
   });
   afterAll(() => execute({ hubId, sourceId, query: `DROP TABLE ${table}`, command: 'DROP' }));
 
-  it('ends an upload, whose committed records stay', async () => {
+  const endings: [string, (keyId: string) => Promise<unknown>, [number, string]][] = [
+    ['revoked', (keyId) => api.ok(api.delete(`/v1/keys/${keyId}`)), [401, 'KEY_INVALID']],
+    ['limited to other hubs', (keyId) => limit(keyId, { hubIds: [otherId] }), [403, 'SCOPE_DENIED']],
+    ['given other values', (keyId) => limit(keyId, { context: { id: 1 } }), [403, 'SCOPE_DENIED']],
+  ];
+  const limit = (keyId: string, limits: object) => api.ok(api.put(`/v1/keys/${keyId}`, { limits }));
+  it.each(endings)('and is %s ends an upload, whose committed records stay', async (_, end, ending) => {
     const context = [{ key: 'id', type: 'integer' }];
     const insert = await store(`INSERT INTO ${table} (id) VALUES (:id)`, 'INSERT', { context });
     const count = await store(`SELECT count(*)::int AS n, max(id) AS last FROM ${table}`, 'SELECT');
     const stored = async () => (await api.ok(api.get(`/v1/queries/${count}/data`))).data[0];
     const { keyId, key } = await newKey('queries:execute', 'queries:execute:write');
+    const { n: before } = await stored();
     const upload = sendOn(`/v1/queries/${insert}/rows?commitEvery=100`, key, (id) => ({ id }));
-    await expect.poll(async () => (await stored()).n, { timeout: 20_000 }).toBeGreaterThan(0);
-    await api.ok(api.delete(`/v1/keys/${keyId}`));
+    await expect.poll(async () => (await stored()).n, { timeout: 20_000 }).toBeGreaterThan(before);
+    await end(keyId);
     const { status, body, sent } = await upload;
-    expect([status, body.code]).toEqual([401, 'KEY_INVALID']);
+    expect([status, body.code]).toEqual(ending);
     const { committedLines } = body;
     expect(committedLines).toBeGreaterThan(0);
     expect(committedLines).toBeLessThan(sent);
     expect(body.detail).toContain(`The lines up to ${committedLines} are committed.`);
-    expect(await stored()).toEqual({ n: committedLines, last: committedLines });
+    expect(await stored()).toMatchObject({ n: before + committedLines });
   });
 
   it('ends an import of examples, and those before are learnt', async () => {

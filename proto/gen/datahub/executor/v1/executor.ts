@@ -241,6 +241,8 @@ export interface RecordBatch {
   records: string[];
   /** The line of each record, from 1. */
   lines: number[];
+  /** The caller, if what the caller may do has changed since the batch before. It is checked again. */
+  caller?: Principal | undefined;
 }
 
 export interface Transaction {
@@ -1528,7 +1530,7 @@ export const Load: MessageFns<Load> = {
 };
 
 function createBaseRecordBatch(): RecordBatch {
-  return { records: [], lines: [] };
+  return { records: [], lines: [], caller: undefined };
 }
 
 export const RecordBatch: MessageFns<RecordBatch> = {
@@ -1542,6 +1544,9 @@ export const RecordBatch: MessageFns<RecordBatch> = {
         writer.uint64(v);
       }
       writer.join();
+    }
+    if (message.caller !== undefined) {
+      Principal.encode(message.caller, writer.uint32(26).fork()).join();
     }
     return writer;
   },
@@ -1584,6 +1589,14 @@ export const RecordBatch: MessageFns<RecordBatch> = {
             }
 
             break;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.caller = Principal.decode(reader, reader.uint32());
+            continue;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {

@@ -4,12 +4,13 @@
  */
 
 import type { ExecutionReply, Executor } from '@datahub/executor-session/executor';
+import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { ExecuteRequest, Load, RecordBatch } from '@datahub/proto/executor/v1/executor';
 import { orAborted } from '@datahub/service-kit/call/abort';
 import { type CallContext, type CallSignal, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
-import type { SourceDefinition } from '../../definitions/definition.ts';
+import type { QueryDefinition, SourceDefinition } from '../../definitions/definition.ts';
 import type { Pool } from '../../pool/pool.ts';
 import type { Lease } from '../../pool/pool-types.ts';
 import type { RunOptions, Statement } from '../../ports/engine.ts';
@@ -40,14 +41,14 @@ export function createLoads(deps: TransactionDeps): Executor['execute'] {
     const execution = new Execution(request, ctx, { reply, now: deps.now, tracing: deps.tracing });
     try {
       using held = new DisposableStack();
-      const { read, options } = await prepareLoad(execution, held, deps);
+      const prepared = await prepareLoad(execution, held, deps);
       const source = execution.query?.source as SourceDefinition;
       const pool = deps.pools.pool(source);
       const before = running.get(pool) ?? 0;
       if (before >= Math.max(1, Math.floor(pool.sizeMax * loadsShare))) throw tooMany();
       running.set(pool, before + 1);
       try {
-        await new LoadRun({ execution, pool, read, options }, deps).run();
+        await new LoadRun({ execution, pool, ...prepared }, deps).run();
       } finally {
         running.set(pool, (running.get(pool) ?? 1) - 1);
       }
@@ -67,12 +68,19 @@ const tooMany = () =>
     { stage: 'queue', retryable: true, retryAfterMs: 5_000 },
   );
 
+interface Prepared {
+  read: ReadRecord;
+  options: RunOptions;
+  /** Throws SCOPE_DENIED if the caller may no longer do this. */
+  requireStill(caller: Principal): void;
+}
+
 /** Rejects if the query or the key does not allow it. */
 async function prepareLoad(
   execution: Execution,
   held: DisposableStack,
   { definitions, compile, limits }: TransactionDeps,
-): Promise<{ read: ReadRecord; options: RunOptions }> {
+): Promise<Prepared> {
   const { request, ctx, reply } = execution;
   const principal = requirePrincipal(ctx);
   const query =
@@ -84,11 +92,7 @@ async function prepareLoad(
   const prepared = compile(query);
   if (request.tellSource) reply.source?.(query.source.sourceId, prepared.kind === 'read');
   execution.onPrepared(query, prepared, timeoutMsOf(query, request.options, limits));
-  requireAllowed(principal, query, prepared.kind);
-  keyLimits.user(principal, query, {
-    names: prepared.names,
-    usesClaim: (path) => prepared.usesClaim(path),
-  });
+  requireLoadAllowed(principal, query, prepared);
   requireLoadable(query.source, prepared);
   const pinnedJson = keyLimits.context(principal.limits);
   const values = {
@@ -101,7 +105,20 @@ async function prepareLoad(
   return {
     read: createRecordReader(request.load as Load, { query, prepared, values, pinnedJson }),
     options: runOptionsOf(request.options, prepared, { timeoutMs: execution.timeoutMs, rowsMax: undefined }),
+    requireStill: (caller) => {
+      requireLoadAllowed(caller, query, prepared);
+      if (keyLimits.context(caller.limits) === pinnedJson) return;
+      throw new HubError('SCOPE_DENIED', 'The values that the key pins have changed. Send the rest again.');
+    },
   };
+}
+
+function requireLoadAllowed(principal: Principal, query: QueryDefinition, prepared: PreparedQuery): void {
+  requireAllowed(principal, query, prepared.kind);
+  keyLimits.user(principal, query, {
+    names: prepared.names,
+    usesClaim: (path) => prepared.usesClaim(path),
+  });
 }
 
 function requireLoadable({ engine }: SourceDefinition, { kind }: PreparedQuery): void {
@@ -117,11 +134,9 @@ function requireLoadable({ engine }: SourceDefinition, { kind }: PreparedQuery):
     );
 }
 
-interface LoadOptions {
+interface LoadOptions extends Prepared {
   execution: Execution;
   pool: Pool;
-  read: ReadRecord;
-  options: RunOptions;
 }
 
 class LoadRun {
@@ -233,8 +248,9 @@ class LoadRun {
     execution.deadlineAt = this.#deadlineAt;
   }
 
-  async #bind({ records, lines }: RecordBatch): Promise<Statement[]> {
-    const { read, execution } = this.#load;
+  async #bind({ records, lines, caller }: RecordBatch): Promise<Statement[]> {
+    const { read, execution, requireStill } = this.#load;
+    if (caller !== undefined) requireStill(caller);
     const endOfTurn = createLoopYield();
     const statements: Statement[] = [];
     for (let i = 0; i < records.length; i++) {

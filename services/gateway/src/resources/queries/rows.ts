@@ -1,5 +1,6 @@
 /** Runs a query that writes for each record of a streamed body: `POST /v1/queries/:queryId/rows`. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { type ExecuteRequest, Format, type RecordBatch } from '@datahub/proto/executor/v1/executor';
 import { HubError, outcomeUnknown, reword, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
@@ -96,12 +97,17 @@ async function* inTurns(
   { turns, request }: { turns: Turns; request: FastifyRequest },
 ): AsyncGenerator<RecordBatch, undefined> {
   let sent = 0;
+  let known = request.context.principal;
   try {
     for (let batch: RecordBatch | undefined = first; batch !== undefined; batch = await batches.next()) {
       await turns.reach(sent + 1 - batchesAhead);
       await request.context.requireCaller();
+      const { principal } = request.context;
+      const isSame = isDeepStrictEqual(principal, known);
+      known = principal;
       sent++;
-      yield batch;
+      // The call was made with what the caller could do then.
+      yield isSame ? batch : { ...batch, caller: principal };
     }
   } catch (err) {
     // An error of an earlier line comes first.
