@@ -307,19 +307,6 @@ describe('hubs as files', () => {
     expect((await run('apply', '--adopt')).code).toBe(0);
     expect((await run('plan')).code).toBe(0);
     expect(JSON.parse(await datahub.ok(['run', `${path}/old-query`], { env })).data).toEqual([{ one: 1 }]);
-
-    // What a key does not see may be there.
-    const limits = JSON.stringify({ queries: [`${path}/old-query`] });
-    const made = await datahub.ok(['keys', 'create', '--name', 'one', '--limits', limits], { env });
-    const limited = { ...env, DATAHUB_API_KEY: JSON.parse(made).key };
-    const asLimited = (...more: string[]) => datahub.run(['export', dir, ...more], { env: limited });
-    expect(await asLimited('--prune')).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('is limited to some queries'),
-    });
-    const plain = await asLimited();
-    expect([plain.code, plain.stderr]).toEqual([0, expect.stringContaining('The key sees no queries')]);
-    expect(await readFile(join(dir, 'queries/orders/by-region.sql'), 'utf8')).toContain('label');
   });
 
   it('exports neither the key of TLS nor other credentials, and keeps files that say the same', async () => {

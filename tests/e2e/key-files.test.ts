@@ -171,3 +171,18 @@ it('serves staging and production from one set of files, one module, one documen
     expect(JSON.parse(stdout)).toEqual([1]);
   }
 });
+
+it('exports with a key that sees only some queries, and removes no file of the others', async () => {
+  const { dir, table, path, run, env } = await copyExample('limited', engines[0] as string);
+  await withTable(engines[0] as string, table);
+  expect((await run('apply')).code).toBe(0);
+  const limits = JSON.stringify({ queries: [`${path}/orders/by-region`] });
+  const made = await datahub.ok(['keys', 'create', '--name', 'one', '--limits', limits], { env });
+  const limited = { ...env, DATAHUB_API_KEY: keyIn(made) };
+  const asLimited = (...more: string[]) => datahub.run(['export', dir, ...more], { env: limited });
+  const refused = { code: 1, stderr: expect.stringContaining('is limited to some queries') };
+  expect(await asLimited('--prune')).toMatchObject(refused);
+  const plain = await asLimited();
+  expect([plain.code, plain.stderr]).toEqual([0, expect.stringContaining('The key sees no queries')]);
+  expect(await readFile(join(dir, 'queries/products/revenue.sql'), 'utf8')).toContain('label');
+});

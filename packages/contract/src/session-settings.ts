@@ -185,3 +185,19 @@ export function claimsOf({ role, settings = {} }: SessionSettings): { all: boole
 export const variablesOf = ({ settings = {} }: SessionSettings): string[] => [
   ...new Set(Object.values(settings).flatMap(({ variable }) => variable ?? [])),
 ];
+
+/** Says why a call that succeeded can fail once the query or its source has another session. */
+export function lossOfSession(
+  before: SessionSettings | null = {},
+  after: SessionSettings | null = {},
+): string | undefined {
+  const [old, next] = [claimsOf(before ?? {}), claimsOf(after ?? {})];
+  const added = next.paths.filter((path) => !old.paths.includes(path));
+  if (added.length > 0) return `calls without the claim ${added.join(', ')} of a signed-in user fail`;
+  if (next.all && !old.all && old.paths.length === 0) return 'calls without a signed-in user fail';
+  const [had = [], has = []] = [before, after].map((one) =>
+    typeof one?.role === 'object' ? one.role.among : undefined,
+  );
+  const gone = had.filter((role) => !has.includes(role));
+  return has.length > 0 && gone.length > 0 ? `users with the role ${gone.join(', ')} fail` : undefined;
+}

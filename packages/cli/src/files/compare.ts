@@ -1,6 +1,6 @@
 /** Whether two settings or queries say the same. */
 
-import { lossOfCommand } from '@datahub/contract/lost-calls';
+import { lossOfCommand } from '@datahub/contract/commands';
 import { defaultSshPort } from '@datahub/contract/source-settings';
 import { writeExact } from '../exact-numbers.ts';
 import { isObject } from './hub-file.ts';

@@ -3,7 +3,7 @@
 import type { Json, Routes } from '@datahub/client';
 import type { Complete } from '@datahub/contract/complete';
 import { toolNamePattern } from '@datahub/contract/limits';
-import { lossOfSession } from '@datahub/contract/lost-calls';
+import { lossOfSession } from '@datahub/contract/session-settings';
 import { isolations } from '@datahub/contract/transactions';
 import type { Shape } from './yaml.ts';
 

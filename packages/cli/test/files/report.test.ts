@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { changedMembers } from '../../src/files/compare.ts';
 import { toLine } from '../../src/files/fault.ts';
-import { lossesOf } from '../../src/files/losses.ts';
 import type { KeyModel, QueryModel } from '../../src/files/model.ts';
 import type { Plan, Step } from '../../src/files/plan.ts';
-import { isBreaking, toLines, toMarkdown } from '../../src/files/report.ts';
+import { isBreaking, lossesOf, toLines, toMarkdown } from '../../src/files/report.ts';
 
 const query = (text: string) => ({ model: { path: 'one', text } });
 const planOf = (before: string, after: string, name = 'one') =>

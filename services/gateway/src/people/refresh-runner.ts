@@ -24,7 +24,6 @@ export function createRefreshRunner(
   settings: OidcSettings,
   { upstreams: { catalog }, logger }: RefreshRunnerDeps,
 ): { close(): Promise<void> } {
-  const context = () => createCallContext({ timeoutMs: callTimeoutMs });
   const onFailure = unlessUnavailable((err) => {
     logger.warn({ event: 'sign-in.refresh', err }, 'the provider could not be asked; it will be tried again');
   });
@@ -45,24 +44,11 @@ export function createRefreshRunner(
     let asked = refresh;
     const person = await (await provider()).refresh(token, refresh.subject, async (next) => {
       const nextToken = sealToken(settings, refresh, next);
-      await keep({ refresh, ended: false, nextToken });
+      await keep({ refresh, ended: false, nextToken }, catalog, onFailure);
       asked = { ...refresh, refreshToken: nextToken };
     });
     const said = person && toSignIn(person, settings, Date.now());
     await catalog.endRefresh({ refresh: asked, ended: said === undefined, said }, context());
-  };
-
-  /** The token before is used up, so one that is lost would look like a person whom the provider no longer knows. */
-  const keep = async (kept: EndRefreshRequest): Promise<void> => {
-    for (const pauseMs of keepPausesMs)
-      try {
-        await catalog.endRefresh(kept, context());
-        return;
-      } catch (err) {
-        onFailure(err);
-        await setTimeout(pauseMs);
-      }
-    await catalog.endRefresh(kept, context());
   };
 
   const running = new Set<Promise<void>>();
@@ -90,4 +76,23 @@ export function createRefreshRunner(
       await Promise.all(running);
     },
   };
+}
+
+const context = () => createCallContext({ timeoutMs: callTimeoutMs });
+
+/** The token before is used up, so one that is lost would look like a person whom the provider no longer knows. */
+async function keep(
+  kept: EndRefreshRequest,
+  catalog: Upstreams['catalog'],
+  onFailure: (err: unknown) => void,
+): Promise<void> {
+  for (const pauseMs of keepPausesMs)
+    try {
+      await catalog.endRefresh(kept, context());
+      return;
+    } catch (err) {
+      onFailure(err);
+      await setTimeout(pauseMs);
+    }
+  await catalog.endRefresh(kept, context());
 }

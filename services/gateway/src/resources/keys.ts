@@ -15,7 +15,7 @@ import { pageItemsMax } from '@datahub/contract/limits';
 import type { UserLimit } from '@datahub/contract/user-limit';
 import { withheldOf } from '@datahub/contract/withheld';
 import type { Key } from '@datahub/proto/catalog/v1/catalog';
-import type { KeyLimits } from '@datahub/proto/common/v1/principal';
+import type { KeyLimits, Principal } from '@datahub/proto/common/v1/principal';
 import type { CallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
@@ -174,13 +174,7 @@ function createKeyHandlers({ upstreams: { catalog, ml }, settings }: ResourceDep
       return sendList(reply, { items: keys, toJson: toListedJson, page, total }, settings);
     },
 
-    current: async ({ context: { principal } }) => ({
-      keyId: principal?.keyId ?? '',
-      // Those of the person's highest role, in whichever hubs.
-      scopes: principal?.person?.grants.at(-1)?.scopes ?? principal?.scopes ?? [],
-      // Without their values: the key of a page is in many hands.
-      limitedBy: limitsIn(fromFields(principal?.limits)).map(([limit]) => limit),
-    }),
+    current: async ({ context: { principal } }) => toCurrentJson(principal),
 
     update: async (request) => {
       const { name, limits = {}, expiresAt, personId } = request.body as FromSchema<typeof updateKeyBody>;
@@ -226,6 +220,14 @@ function createKeyHandlers({ upstreams: { catalog, ml }, settings }: ResourceDep
     },
   } satisfies Record<string, Handler>;
 }
+
+const toCurrentJson = (principal: Principal | undefined): FromSchema<typeof currentKey> => ({
+  keyId: principal?.keyId ?? '',
+  // Those of the person's highest role, in whichever hubs.
+  scopes: principal?.person?.grants.at(-1)?.scopes ?? principal?.scopes ?? [],
+  // Without their values: the key of a page is in many hands.
+  limitedBy: limitsIn(fromFields(principal?.limits)).map(([limit]) => limit),
+});
 
 /** Refuses unknown ids, as the catalog does for those of hubs and queries. */
 async function requireClassifiers(

@@ -1,6 +1,7 @@
 /** The second step before a draft is published: what changes in the text, for callers, in the rows, and who calls it. */
 
-import { lossOfCommand, lossOfSession } from '@datahub/contract/lost-calls';
+import { lossOfCommand } from '@datahub/contract/commands';
+import { lossOfSession } from '@datahub/contract/session-settings';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Checked, ContractChange } from '../../../state/check.ts';
 import { needs } from '../../../state/permissions.ts';
