@@ -5,7 +5,9 @@
  * later features that only one example has.
  */
 
+import { randomInt } from 'node:crypto';
 import type { Pause } from '../../scheduling/time-slices.ts';
+import { spread } from './features.ts';
 import { grown, growth, SparseCounts, type SparseCountsState } from './sparse-counts.ts';
 
 export interface FeatureTableState {
@@ -22,6 +24,7 @@ export const rowsMax = 1_000_000;
 const rowsPerPiece = 4_096;
 /** Hash slots per row. At most 62 % of the slots are taken, so probing is short. */
 const slotsPerRow = 1.6;
+const seedsMax = 2 ** 32;
 
 export class FeatureTable {
   rows = 0;
@@ -34,6 +37,8 @@ export class FeatureTable {
   /** Weights of the regression. */
   regression = new SparseCounts({ squares: true });
   #slots = new Int32Array(startRows * slotsPerRow).fill(-1);
+  /** Places depend on a random number, so that words cannot be chosen whose rows all need one place. */
+  readonly #seed = randomInt(seedsMax);
 
   static async from(state: FeatureTableState, pause: Pause): Promise<FeatureTable> {
     const { keys, documents } = state;
@@ -128,7 +133,7 @@ export class FeatureTable {
    */
   #slotOf(hash: number): number {
     const slots = this.#slots;
-    let slot = Math.floor((hash * slots.length) / 4_294_967_296);
+    let slot = Math.floor((spread(hash ^ this.#seed) * slots.length) / 4_294_967_296);
     for (;;) {
       const row = slots[slot] as number;
       if (row < 0 || this.keys[row] === hash) return slot;

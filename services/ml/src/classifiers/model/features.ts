@@ -63,7 +63,7 @@ function countGrams(counts: Map<number, number>, word: string): void {
     let hash = characterSeed;
     for (let j = 0; j < 4 && i + j < word.length; j++) {
       hash = Math.imul(hash ^ word.charCodeAt(i + j), 0x01000193);
-      if (j >= 2) count(counts, finish(hash + j));
+      if (j >= 2) count(counts, spread(hash + j));
     }
   }
 }
@@ -72,15 +72,15 @@ function countGrams(counts: Map<number, number>, word: string): void {
 function hashText(text: string, seed: number): number {
   let hash = seed;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-  return finish(hash);
+  return spread(hash);
 }
 
 function combine(a: number, b: number): number {
-  return finish(Math.imul(a, 0x9e3779b1) ^ Math.imul(b, 0x85ebca77));
+  return spread(Math.imul(a, 0x9e3779b1) ^ Math.imul(b, 0x85ebca77));
 }
 
 /** Spreads the bits (the finalizer of MurmurHash3). */
-function finish(value: number): number {
+export function spread(value: number): number {
   let hash = value ^ (value >>> 16);
   hash = Math.imul(hash, 0x85ebca6b);
   hash ^= hash >>> 13;

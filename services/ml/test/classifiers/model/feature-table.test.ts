@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { expectLinear } from '../../../../../tests/support/growth.ts';
 import { FeatureTable } from '../../../src/classifiers/model/feature-table.ts';
 import type { SparseCounts } from '../../../src/classifiers/model/sparse-counts.ts';
 import { noPause } from './restored.ts';
@@ -111,4 +112,11 @@ it('finds a row by any hash, and only what was added', () => {
   // The last slot is taken, so probing continues at the first.
   for (let i = 0; i < 5; i++) expect(table.findOrAdd(0xffff_ffff - i)).toBe(5_000 + i);
   for (let i = 0; i < 5; i++) expect(table.find(0xffff_ffff - i)).toBe(5_000 + i);
+});
+
+it('needs no more time for hashes that are close to each other, as of chosen words', async () => {
+  await expectLinear((rows) => {
+    const table = new FeatureTable();
+    for (let hash = 0; hash < rows; hash++) table.findOrAdd(hash);
+  }, 32_000);
 });
