@@ -18,6 +18,7 @@ import { createEventClock } from './events/event-clock.ts';
 import { createDeliveryPace } from './events/pace.ts';
 import { type Bootstrapped, bootstrap } from './maintenance/bootstrap.ts';
 import { sweepLeftovers } from './maintenance/deletion-sweep.ts';
+import { createDeliverySweep } from './maintenance/delivery-sweep.ts';
 import { startExpirySweep } from './maintenance/expiry-sweep.ts';
 import { sweepKeys } from './maintenance/key-sweep.ts';
 import { createLeftovers } from './maintenance/leftovers.ts';
@@ -79,6 +80,9 @@ export interface CatalogService {
   close(): Promise<void>;
 }
 
+/** Does not go back, as the clock may. */
+const elapsedMs = () => performance.now();
+
 export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Promise<CatalogService> {
   requireWhole(config.storeUrl);
   const store = await openCatalogStore(config.storeUrl);
@@ -112,8 +116,8 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     leftovers,
     storedBytes,
     slots,
-    ...{ schedules: createSchedules(), pace: createDeliveryPace(), mail: config.mail, random: Math.random },
-    eventClock: createEventClock({ ...deps, elapsedMs: () => performance.now() }),
+    ...{ schedules: createSchedules(), pace: createDeliveryPace(elapsedMs) },
+    ...{ eventClock: createEventClock({ ...deps, elapsedMs }), mail: config.mail, random: Math.random },
     ...deps,
   };
   logBootstrap(bootstrapped, config, deps.logger);
@@ -123,7 +127,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     ...deps,
     ...config,
     leftovers,
-    sweepSeldom: (closed) => sweepSeldom(catalog, config, closed),
+    sweepSeldom: createSeldomSweep(catalog, config),
   });
   logWithheldOnce(store, deps).catch((err) =>
     deps.logger.warn({ event: 'sweep.failed', err }, 'reading the keys failed'),
@@ -150,10 +154,14 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
   };
 }
 
-async function sweepSeldom(catalog: Catalog, config: CatalogConfig, closed: AbortSignal): Promise<void> {
-  await removeOldRuns(catalog.store, config.accountRunsMax, closed);
-  await sweepWatches(catalog, closed);
-  await sweepKeys(catalog, config, closed);
+function createSeldomSweep(catalog: Catalog, config: CatalogConfig) {
+  const sweepDeliveries = createDeliverySweep(catalog, elapsedMs);
+  return async (closed: AbortSignal): Promise<void> => {
+    await removeOldRuns(catalog.store, config.accountRunsMax, closed);
+    await sweepWatches(catalog, closed);
+    await sweepDeliveries(closed);
+    await sweepKeys(catalog, config, closed);
+  };
 }
 
 function createCalls(catalog: Catalog, config: CatalogConfig): CatalogService['calls'] {

@@ -40,6 +40,21 @@ export function postponeDelivery(catalog: Catalog, delivery: DeliveryDoc): Promi
   return replaceDelivery(catalog, delivery, { dueAt });
 }
 
+/** Clocks of several processes may differ by so much. */
+export const clockSkewMsMax = 60_000;
+
+/** Makes a delivery due that waits longer than any does: its time is from before the clock was set back. */
+export async function settleDelivery(catalog: Catalog, delivery: DeliveryDoc): Promise<void> {
+  const now = catalog.nowMs();
+  const longestMs = delivery.lease === undefined ? longestPauseMs(delivery.attempts) : leaseMs;
+  if (delivery.createdAt > now + clockSkewMsMax || (delivery.dueAt ?? 0) > now + longestMs + clockSkewMsMax)
+    await replaceDelivery(catalog, delivery, { dueAt: now, lease: undefined });
+}
+
+/** Before the first attempt, the pace of the account or an hour of mails may let it wait. */
+const longestPauseMs = (attempts: number): number =>
+  Math.max((pausesS[attempts - 1] ?? 0) * 1_000 * (1 + jitter), 3_600_000);
+
 /** Resolves to undefined if another executor has it, or its destination may no longer be told. */
 export async function takeDelivery(
   catalog: Catalog,

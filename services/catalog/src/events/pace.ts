@@ -16,14 +16,16 @@ const stepMs = 1_000 / perSecond;
 /** An account that is dropped has at most as many at once again. */
 const accountsMax = 10_000;
 
-export function createDeliveryPace(): DeliveryPace {
+/** `elapsedMs` never goes back, as the clock may. */
+export function createDeliveryPace(elapsedMs: () => number): DeliveryPace {
   /** When the next delivery would be due if none were sent at once. */
   const regularAt = new LRUCache<string, number>({ max: accountsMax });
   return {
     nextAt: (accountId, nowMs) => {
-      const at = Math.max(regularAt.get(accountId) ?? nowMs, nowMs);
+      const elapsed = elapsedMs();
+      const at = Math.max(regularAt.get(accountId) ?? elapsed, elapsed);
       regularAt.set(accountId, at + stepMs);
-      return Math.max(nowMs, Math.round(at - atOnce * stepMs));
+      return nowMs + Math.max(0, Math.round(at - elapsed - atOnce * stepMs));
     },
   };
 }

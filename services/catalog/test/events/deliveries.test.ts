@@ -3,10 +3,11 @@ import { createIdFactory } from '@datahub/service-kit/id';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/catalog.ts';
 import { endDelivery, redeliver, takeDelivery, testType } from '../../src/events/deliveries.ts';
-import type { DestinationDoc } from '../../src/events/documents.ts';
+import type { DeliveryDoc, DestinationDoc } from '../../src/events/documents.ts';
 import { eventRecords, makeDelivery, makeEvent } from '../../src/events/event.ts';
 import { askRecipient } from '../../src/events/mail.ts';
 import { createDeliveryPace } from '../../src/events/pace.ts';
+import { createDeliverySweep } from '../../src/maintenance/delivery-sweep.ts';
 import { createInternalCalls } from '../../src/rpc/internal.ts';
 import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
 import { clockOf } from '../catalog-fixture.ts';
@@ -18,15 +19,17 @@ describe('deliveries', () => {
   let store: CatalogStore;
   let catalog: Catalog;
   let now: number;
+  let elapsed: number;
 
   beforeEach(async () => {
     store = await openCatalogStore('sqlite::memory:');
     now = start;
+    elapsed = 0;
     const createId = createIdFactory({ namespace: 'dh' });
     const parts = { store, createId, nowMs: () => now, random: () => 0.5, namespace: 'dh' };
     catalog = {
       ...parts,
-      pace: createDeliveryPace(),
+      pace: createDeliveryPace(() => elapsed),
       eventClock: clockOf(parts.nowMs),
     } as unknown as Catalog;
     await insert('one', { events: ['watch.failed'] });
@@ -65,6 +68,7 @@ describe('deliveries', () => {
     // Two hundred at once, then twenty a second.
     expect(await due()).toBe(201);
     now += 5_000;
+    elapsed += 5_000;
     expect(await due()).toBe(301);
     await insert('theirs', { accountId: 'b' });
     const event = { accountId: 'b', hubId: 'h', type: 'watch.failed', dataJson: '{}' } as const;
@@ -84,6 +88,47 @@ describe('deliveries', () => {
       now += 100;
     }
     expect(asks).toBeLessThan(10);
+  });
+
+  it.each([
+    { was: 'made', madeAhead: true, attempt: async () => {} },
+    { was: 'leased', madeAhead: false, attempt: async () => void (await take()) },
+    {
+      ...{ was: 'to be repeated', madeAhead: false },
+      attempt: async () => void (await end((await take())[0] as TakenDelivery, 500)),
+    },
+  ])('is sent after the clock was set back, if it was $was before', async ({ madeAhead, attempt }) => {
+    const sweep = createDeliverySweep(catalog, () => elapsed);
+    await store.accounts.insert({ id: 'a', accountId: 'a', version: 1, name: 'a', createdAt: 1 });
+    await sweep(AbortSignal.timeout(60_000));
+    if (!madeAhead) await tell();
+    now += 200_000_000;
+    if (madeAhead) await tell();
+    await attempt();
+    const [{ id }] = (await all()) as [DeliveryDoc];
+    now -= 200_000_000;
+    expect(await take()).toEqual([]);
+    elapsed += 600_000;
+    await sweep(AbortSignal.timeout(60_000));
+    expect((await take()).map(({ deliveryId }) => deliveryId)).toEqual([id]);
+  });
+
+  it('leaves what waits as long as it should', async () => {
+    await tell();
+    const sweep = createDeliverySweep(catalog, () => elapsed);
+    await store.accounts.insert({ id: 'a', accountId: 'a', version: 1, name: 'a', createdAt: 1 });
+    await end((await take())[0] as TakenDelivery, 500);
+    const waiting = await all();
+    await sweep(AbortSignal.timeout(60_000));
+    expect(await all()).toEqual(waiting);
+  });
+
+  it('is made due now after the clock was set back', async () => {
+    now += 200_000_000;
+    await tell();
+    now -= 200_000_000;
+    await tell();
+    expect((await all()).map(({ dueAt }) => dueAt)).toContain(start);
   });
 
   it('goes once to each destination that is named or wants its type, if it belongs to the hub', async () => {

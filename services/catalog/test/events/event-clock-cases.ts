@@ -34,7 +34,7 @@ async function openReader(open: () => Promise<CatalogStore>) {
       const nowMs = () => now + differsMs;
       const parts = { store, nowMs, namespace: 'dh', createId: createIdFactory({ namespace: 'dh' }) };
       const eventClock = createEventClock({ nowMs, elapsedMs: () => elapsed });
-      const catalog = { ...parts, eventClock, pace: createDeliveryPace() } as unknown as Catalog;
+      const catalog = { ...parts, eventClock, pace: createDeliveryPace(() => 0) } as unknown as Catalog;
       const { listEvents } = createWatchRunCalls(catalog);
       return {
         say: () => sayOnce(catalog, `${said++}`, { accountId, hubId: 'h', type: 'query.mended', data: {} }),

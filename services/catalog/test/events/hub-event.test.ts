@@ -18,7 +18,7 @@ beforeEach(async () => {
   now = 42;
   catalog.nowMs = () => now;
   catalog.createId = createIdFactory({ namespace: 'dh' });
-  catalog.pace = createDeliveryPace();
+  catalog.pace = createDeliveryPace(() => 0);
   await opened.store.destinations.insert({
     ...{ id: 'd', accountId: 'a', version: 1, label: 'd', url: 'https://a.example/', disabled: 0 },
     ...{ events: ['query.broken'], secrets: [], createdAt: 1, updatedAt: null },

@@ -45,7 +45,7 @@ beforeEach(async () => {
     nowMs: () => nowMs,
     namespace: 'dh',
     quota: createQuota(0),
-    pace: createDeliveryPace(),
+    pace: createDeliveryPace(() => 0),
     eventClock: clockOf(() => nowMs),
   };
   catalog = { ...parts, leftovers: createLeftovers(() => {}), changes: { publish: async () => {} } } as never;
