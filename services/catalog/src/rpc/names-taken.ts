@@ -19,7 +19,8 @@ export async function toTaken(
   }
   const { hubId, toolName } = doc;
   const isTaken =
-    toolName !== undefined && isOther(await store.queries.find({ accountId, where: { toolName }, limit: 2 }));
+    toolName !== undefined &&
+    isOther(await store.queries.findSummaries({ accountId, where: { toolName }, limit: 2 }));
   if (isTaken) {
     const message = `Another query of the account is a tool with the name ${toolName}.`;
     return new HubError('TOOL_NAME_TAKEN', message, { cause: err });
@@ -27,7 +28,7 @@ export async function toTaken(
   // The conflict may be about something else.
   if (
     path === undefined ||
-    !isOther(await store.queries.find({ accountId, where: { path, hubId }, limit: 2 }))
+    !isOther(await store.queries.findSummaries({ accountId, where: { path, hubId }, limit: 2 }))
   )
     return err;
   const message = `Another query of the hub ${hubId} has the path ${path}.`;

@@ -164,7 +164,7 @@ async function findByPath(
   const { accountId } = principal;
   const hubId = await findHubId(catalog, accountId, hub);
   if (hubId === undefined) throw notFound('query');
-  const [found] = await store.queries.find({ accountId, where: { path, hubId }, limit: 1 });
+  const [found] = await store.queries.findSummaries({ accountId, where: { path, hubId }, limit: 1 });
   if (found === undefined) throw notFound('query');
   return (await loadQuery(catalog, principal, found.id)).id;
 }

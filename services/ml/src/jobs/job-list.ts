@@ -61,9 +61,12 @@ export class JobList {
   /** Rejects with QUOTA_EXCEEDED. */
   async add(job: JobDoc): Promise<void> {
     const { id, accountId, createdAt } = job;
-    if ((await this.#openJobs.count({ accountId })) >= openMax) throw tooMany();
-    const kept = await this.#jobs.find({ accountId, limit: keptMax + openMax });
-    const ended = kept.filter(({ endedAt }) => endedAt !== null);
+    const open = await this.#openJobs.findSummaries({ accountId, limit: pageMax });
+    if (open.length >= openMax) throw tooMany();
+    const openIds = new Set(open.map(({ id }) => id));
+    // Ids alone: a job can have a context of 64 KiB.
+    const kept = await this.#jobs.findSummaries({ accountId, limit: keptMax + openMax });
+    const ended = kept.filter((job) => !openIds.has(job.id));
     for (const old of ended.slice(0, Math.max(0, kept.length - keptMax + 1)))
       await this.#jobs.delete(accountId, old.id);
     await this.#openJobs.insert({ id, accountId, version: 1, createdAt }).catch((err) => {

@@ -86,6 +86,29 @@ it('holds no contexts of the jobs that it chooses among', async () => {
   expect(held - before).toBeLessThan(5_000_000);
 });
 
+it('deletes the oldest ended jobs without reading their contexts', async () => {
+  const adding = new JobList(store, { leaseMs: 60_000, nowMs: () => 1_000 });
+  await adding.add(job('j000', 'a', 0));
+  for (let i = 1; i < 203; i++) {
+    const contextJson = 'x'.repeat(65_536);
+    await store.jobs.insert({ ...job(`j${String(i).padStart(3, '0')}`, 'a', i), contextJson, endedAt: i });
+  }
+  let held = 0;
+  const jobs: MlStore['jobs'] = {
+    ...store.jobs,
+    delete: (...args) => {
+      held = heldBytes();
+      return store.jobs.delete(...args);
+    },
+  };
+  const before = heldBytes();
+  await new JobList({ ...store, jobs }, { leaseMs: 60_000, nowMs: () => 1_000 }).add(job('k', 'a', 999));
+  expect(held - before).toBeLessThan(5_000_000);
+  const kept = await store.jobs.findSummaries({ accountId: 'a', limit: 300 });
+  expect(kept).toHaveLength(200);
+  expect(kept.slice(0, 2).map(({ id }) => id)).toEqual(['j000', 'j005']);
+});
+
 it('leaves a job that another process takes while it looks at the others', async () => {
   const adding = new JobList(store, { leaseMs: 60_000, nowMs: () => 1_000 });
   await adding.add(job('first', 'a', 1));
