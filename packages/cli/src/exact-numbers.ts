@@ -7,7 +7,8 @@ import { randomUUID } from 'node:crypto';
 
 /** No text of a result can be one, because nobody knows it before. */
 const mark = `exact ${randomUUID()}:`;
-const tokens = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+/** The beginning of a text, or a number. */
+const tokens = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const marked = new RegExp(String.raw`"${mark}([-+.\deE]+)"`, 'g');
 
 export class ExactNumber {
@@ -23,14 +24,33 @@ export class ExactNumber {
   }
 }
 
-const isPlain = (token: string) => token.startsWith('"') || String(Number(token)) === token;
-
 export function parseExact(text: string): unknown {
-  const prepared = text.replace(tokens, (token) => (isPlain(token) ? token : `"${mark}${token}"`));
-  if (prepared === text) return JSON.parse(text);
-  return JSON.parse(prepared, (_key, value) =>
+  const pieces: string[] = [];
+  let from = 0;
+  const next = new RegExp(tokens);
+  for (let found = next.exec(text); found !== null; found = next.exec(text)) {
+    const [token] = found;
+    // No regular expression matches a text of 16 MB character by character.
+    if (token === '"') next.lastIndex = endOfText(text, found.index);
+    else if (String(Number(token)) !== token) {
+      pieces.push(text.slice(from, found.index), `"${mark}${token}"`);
+      from = next.lastIndex;
+    }
+  }
+  if (pieces.length === 0) return JSON.parse(text);
+  return JSON.parse(pieces.join('') + text.slice(from), (_key, value) =>
     typeof value === 'string' && value.startsWith(mark) ? new ExactNumber(value.slice(mark.length)) : value,
   );
+}
+
+/** Returns the index after the text that begins with the quote at `start`. */
+function endOfText(text: string, start: number): number {
+  for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let slashes = 0;
+    while (text[at - 1 - slashes] === '\\') slashes++;
+    if (slashes % 2 === 0) return at + 1;
+  }
+  return text.length;
 }
 
 /** Writes the digits of exact numbers in a text that `JSON.stringify` made. */
