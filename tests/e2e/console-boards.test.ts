@@ -142,6 +142,18 @@ describe.skipIf(executablePath === undefined)('boards in the console (needs Chro
     await tab.page.context().close();
   });
 
+  it('writes a number into one line of a small card', async () => {
+    const { page } = shared;
+    const { hubId, store } = await prepare();
+    const presentation = { chart: { kind: 'number', y: ['revenue'] } };
+    const queryId = await store('Revenue', "SELECT CAST(1234567890125 AS decimal(20,2)) AS revenue", { presentation });
+    const cards = [{ queryId, size: 'small' }];
+    const { boardId } = await api.ok(api.post('/v1/boards', { hubId, label: 'Small', cards }));
+    await goTo('boards', boardId);
+    const number = page.locator('.big-numbers b', { hasText: '1,234,567,890,125.00' });
+    expect(await number.evaluate((element) => element.getClientRects().length)).toBe(1);
+  });
+
   it('says what a chart has no room for', async () => {
     const { page } = shared;
     const { hubId, store } = await prepare();

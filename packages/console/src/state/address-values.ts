@@ -1,6 +1,6 @@
 /**
- * The values of a query in a link: `region=north&ids=1&ids=2`. A name alone is null. Values of variables that are
- * marked secret never get there.
+ * The values of a query in a link: `region=north&ids=1&ids=2`. A name alone is null, and twice alone an empty list.
+ * Values of variables that are marked secret never get there.
  */
 
 import { toText } from '../api/exact.ts';
@@ -16,6 +16,7 @@ export function toAddress(fields: readonly Field[], values: Values): string {
       const value = values[field.key];
       if (value === undefined) return [];
       if (value.kind === 'null') return [name];
+      if (value.kind === 'list' && value.items.length === 0) return [name, name];
       if (value.kind === 'list') return value.items.map((item) => `${name}=${encodeURIComponent(item)}`);
       return [`${name}=${encodeURIComponent(chosenText(field, value.text))}`];
     })
@@ -72,7 +73,7 @@ function decoded(text: string): string {
 function valueFrom(found: (string | null)[], field: Field): Value {
   const texts = found.filter((one) => one !== null);
   const [first] = texts;
-  if (first === undefined) return { kind: 'null' };
+  if (first === undefined) return found.length > 1 ? { kind: 'list', items: [] } : { kind: 'null' };
   if (field.list || texts.length > 1) return { kind: 'list', items: texts };
   const chosen = field.enum?.find((choice) => toText(choice) === first);
   return { kind: 'text', text: chosen === undefined ? first : JSON.stringify(chosen) };

@@ -133,13 +133,21 @@ const toUserForm = (user: KeyLimits['user']): UserForm | undefined =>
     public: user.public ?? [],
   };
 
-const whole = (text: string): number | undefined => (/^\d+$/.test(text.trim()) ? Number(text) : undefined);
+function whole(text: string, max = Number.MAX_SAFE_INTEGER): number | undefined {
+  const number = /^\d+$/.test(text.trim()) ? Number(text) : Number.NaN;
+  return number <= max ? number : undefined;
+}
+
+/** Later dates have more than four digits of the year. */
+export const daysMax = 999_999;
 
 /** True if a number of the form cannot be read. Without this check, the key would silently lose that limit. */
-export const hasWrongNumber = ({ ratePerMinute, maxRows, days, user }: KeyForm): boolean =>
-  [ratePerMinute, maxRows, days, user?.ratePerMinute ?? ''].some(
-    (text) => text.trim() !== '' && whole(text) === undefined,
+export function hasWrongNumber({ ratePerMinute, maxRows, days, user }: KeyForm): boolean {
+  const isWrong = (text: string, max?: number) => text.trim() !== '' && whole(text, max) === undefined;
+  return (
+    isWrong(days, daysMax) || [ratePerMinute, maxRows, user?.ratePerMinute ?? ''].some((one) => isWrong(one))
   );
+}
 
 /** Parses a pinned value as JSON if it looks like JSON, else takes it as text. */
 function pinnedValue(text: string): unknown {
@@ -206,7 +214,7 @@ function limitsOf(form: KeyForm): Record<string, unknown> {
 
 export function bodyOf(form: KeyForm, now: number, endsBy: string | undefined): object {
   const { name, everything, scopes } = form;
-  const expiresAt = endOf(whole(form.days), now, endsBy);
+  const expiresAt = endOf(whole(form.days, daysMax), now, endsBy);
   return {
     name: name.trim(),
     scopes: everything ? ['*'] : scopes,
@@ -224,7 +232,7 @@ export function changeOf(key: Key, form: KeyForm, now: number): object {
   );
   const limits = Object.fromEntries(changed.map((limit) => [limit, after[limit] ?? null]));
   const name = form.name.trim();
-  const days = whole(form.days);
+  const days = whole(form.days, daysMax);
   return {
     ...(name === key.name ? {} : { name }),
     ...(changed.length === 0 ? {} : { limits }),

@@ -24,6 +24,13 @@ it('carries values to the address and back, but no secret', () => {
   expect(fromAddress(address, fields)).toEqual(others);
 });
 
+it('carries an empty list, which is not null', () => {
+  const empty: Values = { ids: { kind: 'list', items: [] }, note: { kind: 'null' } };
+  const { query, leftOut } = toLink(fields, empty);
+  expect(leftOut).toEqual([]);
+  expect(fromAddress(query, fields)).toEqual(empty);
+});
+
 it('takes no secret from an address, and ignores what is no variable', () => {
   expect(fromAddress('token=x&other=1&note=%', fields)).toEqual({ note: { kind: 'text', text: '%' } });
   expect(fromAddress('ids=7', fields)).toEqual({ ids: { kind: 'list', items: ['7'] } });

@@ -72,3 +72,11 @@ it.each([
 ])('a limit of %j is a number that cannot be read: %s', (maxRows, expected) => {
   expect(hasWrongNumber({ ...emptyKey(''), maxRows })).toBe(expected);
 });
+
+it('takes no number of days that ends beyond four digits of the year', () => {
+  const form = { ...emptyKey(''), days: '100000000' };
+  expect(hasWrongNumber(form)).toBe(true);
+  expect(changeOf(key, { ...formOf(key), days: '100000000' }, now)).toEqual({});
+  expect(hasWrongNumber({ ...form, days: '999999' })).toBe(false);
+  expect(hasWrongNumber({ ...form, days: '', maxRows: '9'.repeat(400) })).toBe(true);
+});

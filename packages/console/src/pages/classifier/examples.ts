@@ -117,7 +117,7 @@ function readTable(text: string, parsed: Parsed): void {
   }
 }
 
-function* rowsOf(text: string, separator: string): Generator<{ cells: string[]; line: number }> {
+export function* rowsOf(text: string, separator: string): Generator<{ cells: string[]; line: number }> {
   let cells: string[] = [];
   let cell = '';
   let quoted = false;

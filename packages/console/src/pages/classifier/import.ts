@@ -3,7 +3,7 @@
  * memory, with progress. A piece ends where a record ends.
  */
 
-import { labelNames, textNames } from './examples.ts';
+import { labelNames, rowsOf, textNames } from './examples.ts';
 
 export interface ImportFormat {
   mediaType: 'text/csv' | 'application/x-ndjson';
@@ -28,10 +28,12 @@ const startBytes = 65_536;
 /** Undefined for a file that names no columns, or separates them in another way. */
 export async function formatOf(file: Blob): Promise<ImportFormat | undefined> {
   const start = (await file.slice(0, startBytes).text()).replace(/^\uFEFF/, '');
-  const [first = ''] = start.split(/\r?\n/, 1);
-  if (first.startsWith('{'))
+  if (start.startsWith('{')) {
+    const [first = ''] = start.split('\n', 1);
     return hasExample(first) ? { mediaType: 'application/x-ndjson', header: undefined } : undefined;
-  const names = first.split(',').map((name) =>
+  }
+  const [first] = rowsOf(start, ',');
+  const names = (first?.cells ?? []).map((name) =>
     name
       .trim()
       .replace(/^"(.*)"$/, '$1')
@@ -72,13 +74,14 @@ export async function* piecesOf(file: Blob, { mediaType, header }: ImportFormat)
     bytesRead += value?.length ?? 0;
     text += done ? decoder.decode() : decoder.decode(value, { stream: true });
     if (atHeader) {
-      const end = text.indexOf('\n');
-      if (end < 0 && !done) continue;
-      text = end < 0 ? '' : text.slice(end + 1);
-      line = 2;
+      const end = endOfRecord(text, { isCsv, from: 1 });
+      if (end === 0 && !done) continue;
+      line = (end === 0 ? text : text.slice(0, end)).split('\n').length;
+      text = end === 0 ? '' : text.slice(end);
       atHeader = false;
     }
-    for (let end = endOfPiece(text, isCsv); end > 0; end = endOfPiece(text, isCsv)) {
+    const endOfPiece = () => endOfRecord(text, { isCsv, from: pieceCharacters });
+    for (let end = endOfPiece(); end > 0; end = endOfPiece()) {
       yield pieceOf(text.slice(0, end));
       text = text.slice(end);
     }
@@ -88,14 +91,17 @@ export async function* piecesOf(file: Blob, { mediaType, header }: ImportFormat)
   }
 }
 
-/** The index after the record that fills a piece; 0 if more of the file is needed. In CSV a quoted line break ends no record. */
-function endOfPiece(text: string, isCsv: boolean): number {
-  if (text.length < pieceCharacters) return 0;
+/**
+ * The index after the first record that ends at `from` or later; 0 if more of the file is needed. In CSV a quoted line
+ * break ends no record.
+ */
+function endOfRecord(text: string, { isCsv, from }: { isCsv: boolean; from: number }): number {
+  if (text.length < from) return 0;
   let quoted = false;
-  for (let at = isCsv ? 0 : pieceCharacters - 1; at < text.length; at++) {
+  for (let at = isCsv ? 0 : from - 1; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === 0x22) quoted = isCsv && !quoted;
-    else if (code === 0x0a && !quoted && at + 1 >= pieceCharacters) return at + 1;
+    else if (code === 0x0a && !quoted && at + 1 >= from) return at + 1;
   }
   return text.length > recordCharactersMax ? text.length : 0;
 }

@@ -2,7 +2,7 @@
 
 import { callJson, part } from '../../api/client.ts';
 import type { TreeNode } from '../../api/types.ts';
-import { hasWrongNumber, type PartProps } from '../../state/key-form.ts';
+import { daysMax, hasWrongNumber, type PartProps } from '../../state/key-form.ts';
 import { editorOf } from '../../state/stored-query-editor.ts';
 import { classifiers, hubId, hubs, nodesIn, tree } from '../../state/workspace.ts';
 import { Chips } from '../../ui/chips.tsx';
@@ -66,7 +66,9 @@ export function KeyLimits({ form, set, end }: KeyLimitsProps) {
         />
         <Field label="Valid for days" value={form.days} onInput={(days) => set({ days })} placeholder={end} />
       </div>
-      {hasWrongNumber(form) && <p class="banner">Write numbers with digits only, such as 1000.</p>}
+      {hasWrongNumber(form) && (
+        <p class="banner">Write numbers with digits only, such as 1000, and at most {daysMax} days.</p>
+      )}
     </>
   );
 }

@@ -6,9 +6,6 @@ import { useShaped } from '../../ui/chart/use-shaped.ts';
 import { drawnName } from '../../ui/chart/words.ts';
 import { counted } from '../../ui/format.ts';
 
-/** The most characters that fit into the line of a card in large digits. */
-const largeMax = 8;
-
 interface BigNumberProps {
   store: ChartRows;
   /** Changes with the rows. */
@@ -23,7 +20,7 @@ export function BigNumber({ store, turn, settings }: BigNumberProps) {
     <div class="big-numbers">
       {shaped.series.map(({ name, texts: [value] = [] }) => (
         <p key={name}>
-          <b class={(value?.length ?? 0) > largeMax ? 'long' : undefined}>{grouped(value ?? '–')}</b>{' '}
+          <b style={{ fontSize: sizeFor(grouped(value ?? '–')) }}>{grouped(value ?? '–')}</b>{' '}
           <span class="note">{drawnName({ ...settings, y: [name] }, shaped.repeats)}</span>
         </p>
       ))}
@@ -35,3 +32,6 @@ export function BigNumber({ store, turn, settings }: BigNumberProps) {
     </div>
   );
 }
+
+/** As large as fits into one line: a digit is about 0.62 of its size wide. */
+const sizeFor = (text: string): string => `clamp(14px, ${Math.floor(100 / (text.length * 0.62))}cqi, 40px)`;

@@ -9,14 +9,16 @@ const ctesMax = 50;
 const head =
   /(?:\bwith\s+(?:recursive\s+)?|,\s*)([A-Za-z_][\w$]*)\s*(?:\(([^()]*)\)\s*)?\bas\s+(?:not\s+)?(?:materialized\s+)?\(/gi;
 
-export function ctesIn(text: string): Cte[] {
+/** The names as the engine knows them: PostgreSQL folds those without quotes. */
+export function ctesIn(text: string, engine: string): Cte[] {
   if (!/\bwith\b/i.test(text)) return [];
+  const known = (name: string) => (engine === 'postgres' ? name.toLowerCase() : name);
   const found: Cte[] = [];
   for (const match of text.matchAll(head)) {
     const [whole, name = '', listed] = match;
     const body = bodyAt(text, match.index + whole.length);
-    const columns = listed === undefined ? selectedIn(body) : listed.split(',').map((one) => one.trim());
-    found.push({ name, columns: columns.filter((one) => one !== '') });
+    const items = listed?.split(',') ?? selectedIn(body);
+    found.push({ name: known(name), columns: items.flatMap((item) => lastName(item, known) ?? []) });
     if (found.length >= ctesMax) break;
   }
   return found;
@@ -32,7 +34,7 @@ function bodyAt(text: string, start: number): string {
   return text.slice(start);
 }
 
-/** The names of what a SELECT returns; expressions without a name are left out. */
+/** The expressions that a SELECT returns. */
 function selectedIn(body: string): string[] {
   const list = /^\s*select\s+(?:distinct\s+)?/i.exec(body);
   if (list === null) return [];
@@ -45,15 +47,17 @@ function selectedIn(body: string): string[] {
     if (token === ',' && depth === 0) items.push('');
     else items[items.length - 1] += token;
   }
-  return items.flatMap((item) => lastName(item) ?? []);
+  return items;
 }
 
 /** The name that ends an expression. It is searched from the end: a literal can be one word of megabytes. */
-function lastName(item: string): string | undefined {
-  const text = item.trimEnd().replace(/"$/, '');
+function lastName(item: string, known: (name: string) => string): string | undefined {
+  const written = item.trimEnd();
+  const text = written.replace(/["`]$/, '');
   let start = text.length;
   while (start > 0 && /[\w$]/.test(text[start - 1] as string)) start--;
   const word = text.slice(start);
   const begin = word.search(/[A-Za-z_]/);
-  return begin === -1 ? undefined : word.slice(begin);
+  if (begin === -1) return undefined;
+  return text === written ? known(word.slice(begin)) : word.slice(begin);
 }

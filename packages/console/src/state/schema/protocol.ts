@@ -15,8 +15,8 @@ export interface Completion {
   label: string;
   kind: 'table' | 'column' | 'schema' | 'join';
   detail: string;
-  /** What is inserted, if it is not the name. */
-  insert?: string;
+  /** The text that is inserted: quoted, and with its schema, as the engine needs it. */
+  insert: string;
 }
 
 export interface CompletionAnswer {
@@ -31,7 +31,7 @@ export type SchemaRequest =
   | { op: 'load'; sourceId: string; text: string }
   | { op: 'search'; sourceId?: string; text: string; max: number }
   | { op: 'table'; sourceId: string; schema: string; name: string }
-  | { op: 'complete'; sourceId: string; text: string; at: number };
+  | { op: 'complete'; sourceId: string; engine: string; text: string; at: number };
 
 export interface Answers {
   load: { tables: number };

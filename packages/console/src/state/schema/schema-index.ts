@@ -88,12 +88,16 @@ export async function searchLoaded(text: string): Promise<TableHit[]> {
 const schemaWaitMs = 3_000;
 
 /** Undefined where the schema was not asked for, failed, or is still on its way after a while. */
-export async function complete(sourceId: string, text: string, at: number) {
+export async function complete(
+  { sourceId, engine }: { sourceId: string; engine: string },
+  text: string,
+  at: number,
+) {
   const loading = loaded.get(sourceId);
   if (loading === undefined) return undefined;
   const late = new Promise<undefined>((resolve) => setTimeout(resolve, schemaWaitMs));
   const tables = await Promise.race([loading, late]).catch(() => undefined);
   if (tables === undefined) return undefined;
-  const question = () => ask({ op: 'complete', sourceId, text, at });
+  const question = () => ask({ op: 'complete', sourceId, engine, text, at });
   return withSchema(sourceId, question).catch(() => undefined);
 }

@@ -1,7 +1,8 @@
 /** An index of the tables and columns of one source by name. A search over 20,000 tables takes a few milliseconds. */
 
 import { ctesIn } from './ctes.ts';
-import { joinsOf, type Relation, relationsOf } from './joins.ts';
+import { joinsOf, type Mentioned, type Relation, relationsOf } from './joins.ts';
+import { quotedName, quotedTable } from './names.ts';
 import type { Completion, CompletionAnswer, TableHit, TableJson } from './protocol.ts';
 
 const completionsMax = 60;
@@ -16,6 +17,18 @@ const notAlias = new Set(
     ' ',
   ),
 );
+
+/** What is offered, before it is written as the engine needs it. */
+type Found = Omit<Completion, 'insert'> & {
+  insert?: string;
+  /** Of a table that is found without it. */
+  schema?: string;
+};
+
+interface Statement {
+  text: string;
+  engine: string;
+}
 
 const bare = (name: string) => name.replaceAll(/["`]/g, '');
 
@@ -66,38 +79,44 @@ export class TableIndex {
    * Returns completions at `at`: tables after words such as FROM, columns after a dot, else columns of the named
    * tables.
    */
-  complete(text: string, at: number): CompletionAnswer {
+  complete(statement: Statement, at: number): CompletionAnswer {
+    const { text, engine } = statement;
+    const answer = (found: Found[]): CompletionAnswer => ({
+      from,
+      options: found.slice(0, completionsMax).map((one) => written(one, engine)),
+      cut: found.length > completionsMax,
+    });
     const before = text.slice(Math.max(0, at - 2_000), at);
     const typed = word.exec(before)?.[0] ?? '';
     const prefix = bare(typed).toLowerCase();
     const from = at - typed.length;
     const ahead = before.slice(0, before.length - typed.length);
     const qualifier = /([\w$"`]+)\.$/.exec(ahead)?.[1];
-    if (qualifier !== undefined) return answer(from, this.#afterDot(text, bare(qualifier), prefix));
+    if (qualifier !== undefined) return answer(this.#afterDot(statement, bare(qualifier), prefix));
     if (beforeTable.test(ahead)) {
       const isJoin = /\bjoin\s+$/i.test(ahead);
       // What stands before the word counts: the unfinished join is no table of the statement yet.
-      const joins = isJoin ? joinsOf(this.#mentionedTables(ahead), this.#relations) : [];
-      return answer(from, [
-        ...joins.filter(({ label }) => label.toLowerCase().startsWith(prefix)),
-        ...ctesOf(text)
+      const mentionedAhead = isJoin ? this.#mentionedTables({ text: ahead, engine }) : [];
+      return answer([
+        ...joinsOf(mentionedAhead, this.#relations, { prefix, engine }),
+        ...ctesOf(statement)
           .filter(({ name }) => name.toLowerCase().startsWith(prefix))
-          .map(tableOption),
+          .map(namedOption),
         ...this.#tablesFrom(prefix),
         ...this.#schemasFrom(prefix),
       ]);
     }
-    const columns = this.#mentionedTables(text).flatMap(({ table }) => columnsOf(table, prefix));
+    const columns = this.#mentionedTables(statement).flatMap(({ table }) => columnsOf(table, prefix));
     const withTables = prefix.length >= 2 || columns.length === 0;
     const tables = withTables ? this.#tablesFrom(prefix) : [];
-    const { options, cut } = answer(from, unique([...columns, ...tables.slice(0, tablesBesideColumnsMax)]));
+    const { options, cut } = answer(unique([...columns, ...tables.slice(0, tablesBesideColumnsMax)]));
     return { from, options, cut: cut || !withTables || tables.length > tablesBesideColumnsMax };
   }
 
-  #afterDot(text: string, qualifier: string, prefix: string): Completion[] {
+  #afterDot(statement: Statement, qualifier: string, prefix: string): Found[] {
     const lower = qualifier.toLowerCase();
-    const aliased = this.#mentionedTables(text).filter(({ alias }) => alias === lower);
-    const ctes = ctesOf(text).filter(({ name }) => name.toLowerCase() === lower);
+    const aliased = this.#mentionedTables(statement).filter(({ alias }) => alias === lower);
+    const ctes = ctesOf(statement).filter(({ name }) => name.toLowerCase() === lower);
     const named = [...ctes, ...this.#byName(lower)];
     const columns = [...aliased.map(({ table }) => table), ...named].flatMap((table) =>
       columnsOf(table, prefix),
@@ -105,12 +124,12 @@ export class TableIndex {
     const inSchema = this.tables
       .filter(({ schema, name }) => schema.toLowerCase() === lower && name.toLowerCase().startsWith(prefix))
       .slice(0, completionsMax + 1)
-      .map(tableOption);
+      .map(namedOption);
     return unique([...columns, ...inSchema]);
   }
 
   /** Returns at most one table more than are shown. Uses a binary search on the sorted names. */
-  #tablesFrom(prefix: string): Completion[] {
+  #tablesFrom(prefix: string): Found[] {
     const first = this.#firstAtLeast(prefix);
     const found: TableJson[] = [];
     for (let i = first; i < this.#names.length && found.length <= completionsMax; i++) {
@@ -120,11 +139,11 @@ export class TableIndex {
     for (let i = 0; i < this.#names.length && prefix !== '' && found.length <= completionsMax; i++) {
       if ((this.#names[i] as string).indexOf(prefix) > 0) found.push(this.tables[i] as TableJson);
     }
-    return unique(found.map(tableOption));
+    return unique(found.map((table) => ({ ...namedOption(table), schema: table.schema })));
   }
 
   /** Schemas besides the usual one, of which `schema.table` completes the tables. */
-  #schemasFrom(prefix: string): Completion[] {
+  #schemasFrom(prefix: string): Found[] {
     if (prefix === '') return [];
     return this.#schemas
       .filter((schema) => schema.toLowerCase().startsWith(prefix))
@@ -148,16 +167,24 @@ export class TableIndex {
     return found;
   }
 
-  #mentionedTables(text: string): { table: TableJson; alias: string }[] {
-    const found: { table: TableJson; alias: string }[] = [];
-    const ctes = ctesOf(text);
+  #mentionedTables({ text, engine }: Statement): Mentioned[] {
+    const found: Mentioned[] = [];
+    const ctes = ctesOf({ text, engine });
     for (const [, first, firstAlias, next, nextAlias] of text.matchAll(mentioned)) {
       const name = bare(first ?? next ?? '').toLowerCase();
-      const alias = (firstAlias ?? nextAlias ?? '').toLowerCase();
-      const last = name.split('.').at(-1) ?? '';
+      const word = firstAlias ?? nextAlias ?? '';
+      const alias = notAlias.has(word.toLowerCase()) ? '' : word;
+      const [last = '', schema] = name.split('.').reverse();
       const parts = ctes.filter((cte) => cte.name.toLowerCase() === name);
-      for (const table of parts.length > 0 ? parts : this.#byName(last))
-        found.push({ table, alias: notAlias.has(alias) ? last : alias || last });
+      const tables = this.#byName(last).filter(
+        (table) => schema === undefined || table.schema.toLowerCase() === schema,
+      );
+      for (const table of parts.length > 0 ? parts : tables)
+        found.push({
+          table,
+          alias: alias.toLowerCase() || last,
+          written: alias || quotedName(table.name, engine),
+        });
       if (found.length > 50) break;
     }
     return found;
@@ -165,8 +192,8 @@ export class TableIndex {
 }
 
 /** The parts of a WITH as tables. */
-const ctesOf = (text: string): TableJson[] =>
-  ctesIn(text).map(({ name, columns }) => ({
+const ctesOf = ({ text, engine }: Statement): TableJson[] =>
+  ctesIn(text, engine).map(({ name, columns }) => ({
     schema: 'WITH',
     name,
     kind: 'table',
@@ -175,27 +202,27 @@ const ctesOf = (text: string): TableJson[] =>
     foreignKeys: [],
   }));
 
-const answer = (from: number, found: Completion[]): CompletionAnswer => ({
-  from,
-  options: found.slice(0, completionsMax),
-  cut: found.length > completionsMax,
-});
+const written = ({ schema, insert, ...option }: Found, engine: string): Completion => {
+  const name = option.label;
+  const asName = schema === undefined ? quotedName(name, engine) : quotedTable({ schema, name }, engine);
+  return { ...option, insert: insert ?? asName };
+};
 
-const tableOption = ({ schema, name, kind }: TableJson): Completion => ({
+const namedOption = ({ schema, name, kind }: TableJson): Found => ({
   label: name,
   kind: 'table',
   detail: kind === 'table' ? schema : `${schema}, ${kind}`,
 });
 
-const columnsOf = (table: TableJson, prefix: string): Completion[] =>
+const columnsOf = (table: TableJson, prefix: string): Found[] =>
   table.columns
     .filter(({ name }) => name.toLowerCase().startsWith(prefix))
     .map(({ name, type }) => ({ label: name, kind: 'column', detail: `${type} · ${table.name}` }));
 
-function unique(options: Completion[]): Completion[] {
+function unique(options: Found[]): Found[] {
   const seen = new Set<string>();
-  return options.filter(({ label, kind }) => {
-    const id = `${kind} ${label}`;
+  return options.filter(({ label, kind, schema = '' }) => {
+    const id = `${kind} ${schema} ${label}`;
     if (seen.has(id)) return false;
     seen.add(id);
     return true;

@@ -34,7 +34,7 @@ function answer(asked: SchemaRequest): { answer: Answers[keyof Answers] } | { is
   if (index === undefined) return { isGone: true };
   if (asked.op === 'search') return { answer: index.search(asked.text, asked.max) };
   if (asked.op === 'table') return { answer: index.table(asked.schema, asked.name) };
-  return { answer: index.complete(asked.text, asked.at) };
+  return { answer: index.complete(asked, asked.at) };
 }
 
 function load(sourceId: string, text: string): Answers['load'] {

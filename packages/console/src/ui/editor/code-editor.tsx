@@ -75,7 +75,7 @@ function useEditor(props: CodeEditorProps) {
         },
         onRun: () => latest.current.onRun(),
         onSave: () => latest.current.onSave(),
-        complete: (all, at) => complete(latest.current.sourceId, all, at),
+        complete: (all, at) => complete(latest.current, all, at),
         variables: () => latest.current.variables(),
       });
       handle.current.setFaults(latest.current.faults);

@@ -36,7 +36,6 @@ import {
   ViewPlugin,
   type ViewUpdate,
 } from '@codemirror/view';
-import { quotedName } from '../../state/schema/names.ts';
 import { look, style, variableMarks } from './editor-theme.ts';
 import { functionsOf } from './functions.ts';
 import type { EditorHandle, EditorOptions, Fault } from './protocol.ts';
@@ -59,7 +58,7 @@ function languageOf(engine: string, options: EditorOptions): Extension {
       ...completing,
       override: [
         variableSource(options),
-        schemaSource(options, engine),
+        schemaSource(options),
         functionSource(engine),
         keywordCompletionSource(dialect, true),
       ],
@@ -89,7 +88,7 @@ function variableSource({ variables }: EditorOptions) {
   };
 }
 
-function schemaSource({ complete }: EditorOptions, engine: string) {
+function schemaSource({ complete }: EditorOptions) {
   return async (context: CompletionContext): Promise<CompletionResult | null> => {
     const typed = context.matchBefore(/[\w$"`]*$/);
     const afterDot = /\.$/.test(
@@ -104,7 +103,7 @@ function schemaSource({ complete }: EditorOptions, engine: string) {
     const options = answer.options.map(
       ({ label, kind, detail, insert }, i): Completion => ({
         label,
-        apply: insert ?? quotedName(label, engine),
+        apply: insert,
         detail,
         type: kind === 'column' ? 'property' : 'class',
         boost: (kind === 'join' ? 60 : 40) - i / 10,

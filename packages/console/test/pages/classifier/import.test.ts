@@ -7,6 +7,8 @@ const ndjson = { mediaType: 'application/x-ndjson', header: undefined };
 it.each([
   ['label,context\na,b', csv('label,context')],
   ['\uFEFFid, "Text" ,Category\r\n1,b,a', csv('column_0,context,label')],
+  ['"note, or ""none""",label,text\n"x, y",a,b', csv('column_0,label,context')],
+  ['"first\nsecond",label,text\nx,a,b', csv('column_0,label,context')],
   ['{"label":"a","context":"b"}\n', ndjson],
   // What the hub does not take as it is.
   ['label;context\na;b', undefined],
@@ -45,6 +47,15 @@ it('cuts NDJSON between lines', async () => {
   expect(pieces.map(({ body }) => body).join('')).toBe(lines.join('\n'));
   const last = pieces.at(-1) as Piece;
   expect(last.lineOf(last.body.split('\n').length)).toBe(20_000);
+});
+
+it('takes the line breaks of a quoted name for the header', async () => {
+  const [piece] = await piecesIn(
+    '"first\nsecond",label,text\nx,a,b\n',
+    csv('column_0,label,context') as never,
+  );
+  expect(piece?.body).toBe('column_0,label,context\nx,a,b\n');
+  expect(piece?.lineOf(2)).toBe(3);
 });
 
 it('has nothing to send of a file that has only a header', async () => {

@@ -21,7 +21,9 @@ const index = new TableIndex('s', [
 /** `|` is where the cursor stands. */
 function at(marked: string): string[] {
   const cursor = marked.indexOf('|');
-  return index.complete(marked.replace('|', ''), cursor).options.map(({ label }) => label);
+  return index
+    .complete({ text: marked.replace('|', ''), engine: 'postgres' }, cursor)
+    .options.map(({ label }) => label);
 }
 
 it.each([
@@ -43,14 +45,15 @@ it('finds tables by name, by schema and by column, names first', () => {
 
 it('says that it left some out', () => {
   const many = Array.from({ length: 100 }, (_, n) => table(`part_${n}`, [`column_${n}`]));
-  const cut = (text: string) => new TableIndex('s', many).complete(text, text.length).cut;
+  const cut = (text: string) =>
+    new TableIndex('s', many).complete({ text, engine: 'postgres' }, text.length).cut;
   expect(cut('SELECT * FROM p')).toBe(true);
   expect(cut('SELECT * FROM part_9')).toBe(false);
   expect(cut('SELECT part_')).toBe(true);
   expect(cut('SELECT part_99')).toBe(false);
   // Tables are offered only for a longer word here.
   const short = 'SELECT c FROM part_1';
-  expect(new TableIndex('s', many).complete(short, 8)).toMatchObject({
+  expect(new TableIndex('s', many).complete({ text: short, engine: 'postgres' }, 8)).toMatchObject({
     cut: true,
     options: [{ label: 'column_1' }],
   });
@@ -70,7 +73,9 @@ it('reads the columns of the tables that a statement names, however many tables 
   const large = new TableIndex('s', counted);
   const readBy = (marked: string) => {
     read = 0;
-    expect(large.complete(marked.replace('|', ''), marked.indexOf('|')).options).not.toEqual([]);
+    expect(
+      large.complete({ text: marked.replace('|', ''), engine: 'postgres' }, marked.indexOf('|')).options,
+    ).not.toEqual([]);
     return read;
   };
   expect(readBy('SELECT * FROM t_a|')).toBe(0);
