@@ -146,7 +146,9 @@ describe.skipIf(executablePath === undefined)('boards in the console (needs Chro
     const { page } = shared;
     const { hubId, store } = await prepare();
     const presentation = { chart: { kind: 'number', y: ['revenue'] } };
-    const queryId = await store('Revenue', "SELECT CAST(1234567890125 AS decimal(20,2)) AS revenue", { presentation });
+    const queryId = await store('Revenue', 'SELECT CAST(1234567890125 AS decimal(20,2)) AS revenue', {
+      presentation,
+    });
     const cards = [{ queryId, size: 'small' }];
     const { boardId } = await api.ok(api.post('/v1/boards', { hubId, label: 'Small', cards }));
     await goTo('boards', boardId);

@@ -27,11 +27,13 @@ interface ChangeRequest {
   expected: Expected;
 }
 
-/** The event before the change, and the version that the store has. */
+/** The example before the change, and the version that the store has of its event. */
 interface Found {
-  event: EventDoc;
   classId: string;
   text: string;
+  at: number;
+  /** Those that the event creates. */
+  newClasses: NonNullable<EventDoc['newClasses']>;
   version: number;
 }
 
@@ -58,15 +60,26 @@ export async function changeExample(
   let isReplaced = false;
   const toEvent = async (state: ClassifierState): Promise<EventContent | undefined> => {
     if (found === undefined) requireVersion(state, expected);
-    found ??= await find(store, request, state);
-    const { event, classId, text } = found;
+    const { accountId } = request.classifier;
+    const release = await store.largeEvents.acquire(accountId, new AbortController().signal);
+    try {
+      return await replaceEvent(state);
+    } finally {
+      release();
+    }
+  };
+  const replaceEvent = async (state: ClassifierState): Promise<EventContent | undefined> => {
+    const event = await readEvent(store, request.classifier, place);
+    if (event === null) throw unknownExample();
+    found ??= find(event, place, state);
+    const { classId, text } = found;
     content = correction && correct(found, { state, correction, deps });
     const isSame = content?.classId === classId && content.text === text;
     // After an interrupted call, the store can have a version that no event of the log records.
     if (isSame && !isReplaced && state.versionOf(place.event) === found.version) return undefined;
     found.version++;
     const replaced = await store.events.replace({
-      ...changed(event, place, content),
+      ...changed({ ...event, newClasses: found.newClasses }, place, content),
       version: found.version,
     });
     if (!replaced) throw changedMeanwhile();
@@ -82,7 +95,7 @@ export async function changeExample(
   await log.append(toEvent).catch((err) => {
     throw isReplaced ? outcomeUnknown(err) : err;
   });
-  return content && { ...content, at: found?.event.at ?? 0 };
+  return content && { ...content, at: found?.at ?? 0 };
 }
 
 /** Rows of queries are not corrected here, because the next job would train the row as it is in the database. */
@@ -97,16 +110,11 @@ const changedMeanwhile = () =>
     retryable: true,
   });
 
-async function find(
-  store: MlStore,
-  { classifier, place }: ChangeRequest,
-  { classes }: ClassifierState,
-): Promise<Found> {
-  const event = await readEvent(store, classifier, place);
-  const example = event === null ? undefined : examplesOf(event)[place.index];
-  if (event === null || example === undefined || !classes.has(example.classId)) throw unknownExample();
+function find(event: EventDoc, place: Place, { classes }: ClassifierState): Found {
+  const example = examplesOf(event)[place.index];
+  if (example === undefined || !classes.has(example.classId)) throw unknownExample();
   if (example.row !== undefined) throw rowOfQuery();
-  return { event, ...example, version: event.version };
+  return { ...example, at: event.at, newClasses: event.newClasses ?? [], version: event.version };
 }
 
 function correct(

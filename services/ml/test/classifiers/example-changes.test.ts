@@ -67,6 +67,29 @@ describe('a changed example', () => {
     };
   };
 
+  it('holds the event of one classifier of an account at a time', async () => {
+    let [held, most] = [0, 0];
+    const events: MlStore['events'] = {
+      ...store.events,
+      replace: async (...args) => {
+        most = Math.max(most, ++held);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        held--;
+        return store.events.replace(...args);
+      },
+    };
+    const changes = Array.from({ length: 5 }, async (_, i) => {
+      const one = { accountId, classifierId: `dh.clfr.0123456789abcde${i}` };
+      const log = create(one.classifierId);
+      await log.train(examples.slice(0, 3));
+      const place = { event: 1, index: 0 };
+      const deps = { ...logDeps(store), store: { ...store, events } };
+      await changeExample(log, deps, { classifier: one, place, correction: undefined, expected: {} });
+    });
+    await Promise.all(changes);
+    expect(most).toBe(1);
+  });
+
   it('gives the same model as if it had been trained in its new form, in every process', async () => {
     const [a, b] = [await trained(), create()];
     await b.read(() => {});

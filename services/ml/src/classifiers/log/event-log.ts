@@ -15,7 +15,7 @@ const eventsPerPage = 200;
  */
 const charactersPerPage = 400_000;
 
-/** Yields the events after number `applied`, in pages that are not empty. Event numbers have no gaps. */
+/** Yields the events after number `applied`, in pages. Event numbers have no gaps. */
 export async function* readEvents(
   store: MlStore,
   { accountId, classifierId }: { accountId: string; classifierId: string },
@@ -23,20 +23,51 @@ export async function* readEvents(
 ): AsyncGenerator<EventDoc[]> {
   let from = applied;
   for (; from < applied + eventsById; from++) {
-    const event = await store.events.get(accountId, eventIdOf(classifierId, from + 1));
+    const id = eventIdOf(classifierId, from + 1);
+    const event = await readSmall(store, { accountId, id });
     if (event === null) return;
-    yield [event];
+    if (event === 'large') yield* readLarge(store, { accountId, id });
+    else yield [event];
   }
   for (let limit = 2 * eventsById; ; ) {
     const page = { accountId, idPrefix: `${classifierId}/`, afterId: eventIdOf(classifierId, from) };
     const sizes = await store.events.findSummaries({ ...page, limit });
+    const [first] = sizes;
+    if (first === undefined) return;
     const count = countFitting(sizes.map(({ characters }) => Number(characters ?? charactersPerPage)));
-    const events = count === 0 ? [] : await store.events.find({ ...page, limit: count });
-    if (events.length === 0) return;
-    yield events;
-    if (sizes.length < limit && events.length === sizes.length) return;
-    from += events.length;
-    limit = Math.min(eventsPerPage, 2 * events.length);
+    if (Number(first.characters ?? 0) > charactersPerPage)
+      yield* readLarge(store, { accountId, id: first.id });
+    else yield await store.events.find({ ...page, limit: count });
+    if (sizes.length < limit && count === sizes.length) return;
+    from += count;
+    limit = Math.min(eventsPerPage, 2 * count);
+  }
+}
+
+interface Named {
+  accountId: string;
+  id: string;
+}
+
+/** A large event is not kept, because it needs a place first. */
+async function readSmall(
+  { events }: Pick<MlStore, 'events'>,
+  { accountId, id }: Named,
+): Promise<EventDoc | 'large' | null> {
+  const event = await events.get(accountId, id);
+  return (event?.characters ?? 0) > charactersPerPage ? 'large' : event;
+}
+
+async function* readLarge(
+  { events, largeEvents }: Pick<MlStore, 'events' | 'largeEvents'>,
+  { accountId, id }: Named,
+): AsyncGenerator<EventDoc[]> {
+  const release = await largeEvents.acquire(accountId, new AbortController().signal);
+  try {
+    const event = await events.get(accountId, id);
+    if (event !== null) yield [event];
+  } finally {
+    release();
   }
 }
 

@@ -48,3 +48,22 @@ it('reads events of unknown size one by one', async () => {
   const pages = await read(0);
   expect(pages.map(({ length }) => length)).toEqual(Array(12).fill(1));
 });
+
+it('reads a large event only when another one of the account is no longer used', async () => {
+  for (let i = 1; i <= 30; i++) await append(i, i === 2 || i === 20 ? 8e6 : 10);
+  const order: string[] = [];
+  const readAs = async (reader: string, applied: number) => {
+    for await (const events of readEvents(store, classifier, applied)) {
+      if (!events.some(({ characters = 0 }) => characters === 8e6)) continue;
+      order.push(`${reader} begins`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      order.push(`${reader} ends`);
+      break;
+    }
+  };
+  await Promise.all([readAs('a', 0), readAs('b', 3), readAs('c', 1)]);
+  expect(order.filter((_, i) => i % 2 === 0).map((said) => said.replace('begins', 'ends'))).toEqual(
+    order.filter((_, i) => i % 2 === 1),
+  );
+  expect(order).toHaveLength(6);
+});
