@@ -98,6 +98,13 @@ export interface Page extends Filter {
   charactersMax?: number;
 }
 
+export interface Scan {
+  after?: Position | undefined;
+  limit: number;
+  /** As of a `Page`. */
+  charactersMax?: number;
+}
+
 /**
  * A new document, written atomically with a change of another one. SQLite writes both in one commit, and rejects both if
  * the id exists. MongoDB writes it into an outbox of the changed document, and from there to its collection before the call
@@ -157,7 +164,7 @@ export interface Collection<T extends Doc> {
   /** Atomic. Returns the new value, or null if there is no such document. Does not change the version. */
   add(accountId: string, id: string, step: CounterStep): Promise<number | null>;
   /** Across all accounts, ordered by account and id, for maintenance that visits everything, such as resealing credentials. */
-  scan(options: { after?: Position | undefined; limit: number }): Promise<T[]>;
+  scan(options: Scan): Promise<T[]>;
   /** Across all accounts: those whose `due` has come, the earliest first, and fewer of large ones than `limit`. */
   findDue(nowMs: number, limit: number): Promise<T[]>;
   /**

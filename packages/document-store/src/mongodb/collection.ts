@@ -96,13 +96,13 @@ function createUpkeep<T extends Doc>(
   const toDoc = (found: MongodbDocument): T => fromMongodbDocument<T>(shape, found);
   const decodeAll = (found: readonly MongodbDocument[]) => inGroups(found, 1, toDoc);
   return {
-    async scan({ after, limit }) {
+    async scan({ after, limit, charactersMax = Number.POSITIVE_INFINITY }) {
       checkCount('limit', limit);
       if (limit === 0) return [];
       const filter = after === undefined ? {} : { _id: { $gt: keyOf(after.accountId, after.id) } };
       const there = shape.outbox ? { version: { $gt: 0 } } : {};
       const cursor = kept().find({ ...filter, ...there }, { sort: { _id: 1 }, limit });
-      return decodeAll(await call(() => cursor.toArray()));
+      return decodeAll(await call(() => readUpTo(cursor, charactersMax)));
     },
     async findDue(nowMs, limit) {
       checkCount('limit', limit);

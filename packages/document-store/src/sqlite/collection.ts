@@ -79,10 +79,10 @@ function createReading<T extends Doc>(context: Context, shape: Shape, counts: Co
         const range = toRange(checked);
         return counts.read(range, () => reads.stretchesOf(range));
       }),
-    scan: ({ after, limit }) =>
+    scan: (options) =>
       read(() => {
-        checkCount('limit', limit);
-        return reads.scan(after, limit);
+        checkCount('limit', options.limit);
+        return reads.scan(options);
       }),
     findDue: (nowMs, limit) =>
       read(() => {

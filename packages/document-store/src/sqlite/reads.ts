@@ -1,7 +1,7 @@
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
 import type { Shape } from '../collection-spec.ts';
 import { decode } from '../document.ts';
-import { type Doc, dueCharactersMax, type Position, type Scalar, type Summary } from '../document-store.ts';
+import { type Doc, dueCharactersMax, type Scalar, type Scan, type Summary } from '../document-store.ts';
 import type { CheckedPage } from '../filter.ts';
 import type { Prepare, Range } from './condition.ts';
 import type { ReadTurns } from './read-turns.ts';
@@ -16,7 +16,7 @@ export interface Reads<T extends Doc> {
   findSummaries(page: CheckedPage): Promise<Summary[]>;
   /** For `Counts`. */
   stretchesOf(range: Range): Generator<Stretch>;
-  scan(after: Position | undefined, limit: number): Promise<T[]>;
+  scan(options: Scan): Promise<T[]>;
   findDue(nowMs: number, limit: number): T[];
 }
 
@@ -72,16 +72,19 @@ function createWalks<T extends Doc>(
 ): Pick<Reads<T>, 'scan' | 'findDue'> {
   const table = tableOf(shape);
   return {
-    async scan(after, limit) {
+    async scan({ after, limit, charactersMax = Number.POSITIVE_INFINITY }) {
       const text = `SELECT ${columns} FROM ${table} WHERE (account_id, id) > (?, ?)
         ORDER BY account_id, id LIMIT ?`;
       const found: T[] = [];
+      let characters = 0;
       /** True if a later turn must read the rest. */
       const readSome = (): boolean => {
         const last = found.at(-1) ?? after;
         const values = [last?.accountId ?? '', last?.id ?? '', limit - found.length];
         for (const row of prepare(text).iterate(...values)) {
           found.push(toDoc(row));
+          characters += charactersOf(row);
+          if (characters > charactersMax) return false;
           if (found.length < limit && turns.isSpent) return true;
         }
         return false;
@@ -97,13 +100,16 @@ function createWalks<T extends Doc>(
       let characters = 0;
       for (const row of prepare(text).iterate(nowMs, limit)) {
         found.push(toDoc(row));
-        characters += ((row as unknown as SQLOutputValue[])[0] as string).length;
+        characters += charactersOf(row);
         if (characters > dueCharactersMax) break;
       }
       return found;
     },
   };
 }
+
+/** Of the body, which is the first column. */
+const charactersOf = (row: unknown): number => ((row as SQLOutputValue[])[0] as string).length;
 
 function toStored(shape: Shape, row: SQLOutputValue[]) {
   const split = 1 + shape.counters.length;

@@ -57,6 +57,14 @@ export function describeUpkeep({ store, items, account }: Context): void {
     }
   });
 
+  it('ends a page of every document after the one with which they have more characters than asked for', async () => {
+    const accountId = account();
+    await items().insertMany(numbered(accountId, 5));
+    const after = { accountId, id: ' ' };
+    expect(await items().scan({ after, limit: 3, charactersMax: 0 })).toHaveLength(1);
+    expect(await items().scan({ after, limit: 3, charactersMax: 100_000 })).toHaveLength(3);
+  });
+
   it('sweeps what has expired, boundedly, and nothing else', async () => {
     const accountId = account();
     const goneAt = [100, 101, 102, 200, null, undefined];

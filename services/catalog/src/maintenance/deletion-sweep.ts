@@ -12,6 +12,8 @@ import type { CatalogStore } from '../store.ts';
 import { forgetWatch } from '../watches/forget.ts';
 
 const batchSize = 500;
+/** A key alone can have hundreds of KB. */
+const batchCharactersMax = 1_048_576;
 
 export async function sweepHub(store: CatalogStore, hub: HubDoc): Promise<void> {
   const filter = { accountId: hub.accountId, where: { hubId: hub.id }, limit: batchSize };
@@ -37,8 +39,9 @@ async function sweepHubWatches(
   filter: { accountId: string; where: { hubId: string }; limit: number },
 ): Promise<void> {
   for (let left = batchSize; left === batchSize; ) {
-    const watches = await store.watches.find(filter);
-    for (const { accountId, id } of watches) {
+    const { accountId } = filter;
+    const watches = await store.watches.findSummaries(filter);
+    for (const { id } of watches) {
       await store.watches.delete(accountId, id);
       await forgetWatch({ store }, { accountId, id });
     }
@@ -54,7 +57,7 @@ async function sweepDestinations(
   { destinations }: CatalogStore,
   { accountId, hubId }: { accountId: string; hubId: string },
 ): Promise<void> {
-  for (const { id } of await destinations.find({ accountId, limit: destinationsMax }))
+  for (const { id } of await destinations.findSummaries({ accountId, limit: destinationsMax }))
     await untilWritten(async () => {
       const destination = await destinations.get(accountId, id);
       if (!destination?.hubIds?.includes(hubId)) return;
@@ -152,10 +155,10 @@ export async function sweepLeftovers(store: CatalogStore): Promise<void> {
 export async function* scanAll<T extends Doc>(collection: Collection<T>): AsyncIterable<T> {
   let after: { accountId: string; id: string } | undefined;
   for (;;) {
-    const docs = await collection.scan({ after, limit: batchSize });
+    const docs = await collection.scan({ after, limit: batchSize, charactersMax: batchCharactersMax });
     yield* docs;
     const last = docs.at(-1);
-    if (last === undefined || docs.length < batchSize) return;
+    if (last === undefined) return;
     after = { accountId: last.accountId, id: last.id };
   }
 }

@@ -181,6 +181,7 @@ export interface Share {
 }
 
 const pageSize = 50;
+const pageCharactersMax = 1_048_576;
 const namedMax = 5;
 /** Documents that were not read by then are not counted. */
 const tookMaxMs = 30_000;
@@ -193,10 +194,10 @@ async function largestAccounts(store: CatalogStore, closed: AbortSignal): Promis
   const count = async <T extends Doc>(collection: Collection<T>) => {
     let after: Position | undefined;
     while (!closed.aborted && performance.now() < stopAt) {
-      const page = await collection.scan({ after, limit: pageSize });
+      const page = await collection.scan({ after, limit: pageSize, charactersMax: pageCharactersMax });
       for (const doc of page) bytes.set(doc.accountId, (bytes.get(doc.accountId) ?? 0) + sizeOf(doc));
       const last = page.at(-1);
-      if (last === undefined || page.length < pageSize) return;
+      if (last === undefined) return;
       after = { accountId: last.accountId, id: last.id };
       await turnEnd();
     }

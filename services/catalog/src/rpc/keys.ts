@@ -264,7 +264,8 @@ async function changeKey(
 async function tellRate({ store: { keys } }: Catalog, changed: KeyDoc): Promise<void> {
   const { accountId } = changed;
   for (let after = {}; ; ) {
-    const batch = await keys.find({ accountId, ...after, limit: batchSize });
+    // Ids alone: a key can have hundreds of KB.
+    const batch = await keys.findSummaries({ accountId, ...after, limit: batchSize });
     for (const { id } of batch) {
       for (let attempt = 0; ; attempt++) {
         const key = await keys.get(accountId, id);

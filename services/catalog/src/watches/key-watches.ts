@@ -4,7 +4,6 @@ import { inGroups } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, overtaken, untilWritten } from '../catalog.ts';
 import { findBatches } from '../pagination.ts';
 import type { PersonDoc } from '../people/documents.ts';
-import type { WatchDoc } from './documents.ts';
 import { loadActing } from './maker.ts';
 import { pauses } from './take-ticks.ts';
 import { pauseWatch } from './watch-state.ts';
@@ -21,8 +20,9 @@ interface KeyPlace {
 /** Pauses the watches that the key may no longer run. What fails is tried again later, and at each tick. */
 export async function settleKeyWatches(catalog: Catalog, key: KeyPlace): Promise<void> {
   await catalog.leftovers.finish(`watches of ${key.keyId}`, () =>
-    eachWatch(catalog, key, async (watch) => {
-      if (watch.paused) return;
+    eachWatch(catalog, key, async (watchId) => {
+      const watch = await catalog.store.watches.get(key.accountId, watchId);
+      if (watch === null || watch.paused) return;
       await loadActing(catalog, watch).catch(async (err) => {
         if (!pauses(err)) throw err;
         await pauseWatch(catalog, watch, err);
@@ -54,9 +54,9 @@ export async function moveKeyWatches(
   const { watches } = catalog.store;
   const key = { accountId: successor.accountId, keyId };
   await catalog.leftovers.finish(`watches of ${keyId}`, () =>
-    eachWatch(catalog, key, ({ accountId, id }) =>
+    eachWatch(catalog, key, (watchId) =>
       untilWritten(async () => {
-        const watch = await watches.get(accountId, id);
+        const watch = await watches.get(key.accountId, watchId);
         if (watch?.keyId !== keyId) return;
         const moved = { ...watch, keyId: successor.id, version: watch.version + 1 };
         return (await watches.replace(moved)) ? undefined : overtaken;
@@ -68,12 +68,12 @@ export async function moveKeyWatches(
 async function eachWatch(
   { store }: Catalog,
   { accountId, keyId }: KeyPlace,
-  work: (watch: WatchDoc) => Promise<void>,
+  work: (watchId: string) => Promise<void>,
 ): Promise<void> {
   for (let afterId: string | undefined; ; ) {
     const page = { accountId, where: { keyId }, ...(afterId === undefined ? {} : { afterId }) };
-    const batch = await store.watches.find({ ...page, limit: batchSize });
-    await inGroups(batch, atOnce, work);
+    const batch = await store.watches.findSummaries({ ...page, limit: batchSize });
+    await inGroups(batch, atOnce, ({ id }) => work(id));
     if (batch.length < batchSize) return;
     afterId = batch.at(-1)?.id;
   }

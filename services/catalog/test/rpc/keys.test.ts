@@ -221,6 +221,16 @@ describe('the rate of a key', () => {
     });
   });
 
+  it('changes without reading whole keys or watches in batches', async () => {
+    const keyId = await create(30);
+    const child = await create(20, keyId);
+    const find = () => Promise.reject(new Error('each can have hundreds of KB'));
+    Object.assign(store.keys, { find });
+    Object.assign(store.watches, { find });
+    await setRate(keyId, 40);
+    expect(await rates(child)).toEqual([40, 20]);
+  });
+
   it('writes no key that does not share its budget, and its own key once', async () => {
     const [changed, foreign] = [await create(30), await create(30)];
     await setRate(changed, 20);

@@ -108,7 +108,11 @@ async function disconnectAgents(catalog: Catalog, ctx: CallContext, personId: st
   const { agents } = catalog.store;
   const { accountId } = requirePrincipal(ctx);
   let ended = 0;
-  for (const { id } of await agents.find({ accountId, where: { personId }, limit: agentsOfPersonMax })) {
+  for (const { id } of await agents.findSummaries({
+    accountId,
+    where: { personId },
+    limit: agentsOfPersonMax,
+  })) {
     const companion = auditEntry(catalog, ctx, { rpc: 'deleteAgent', resourceId: id });
     if (await agents.delete(accountId, id, { companion })) ended++;
   }
