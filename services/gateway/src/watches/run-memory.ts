@@ -9,6 +9,7 @@ import { onAbort } from '@datahub/service-kit/call/abort';
 import { type CallSignal, CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createFairSemaphore } from '@datahub/service-kit/fair-semaphore';
+import { Usage } from '@datahub/service-kit/usage';
 
 /** A run that keeps no more than this needs no place. */
 const smallBytes = 262_144;
@@ -16,8 +17,8 @@ const smallBytes = 262_144;
 const places = { allMax: 2, accountMax: 1, waitingMax: Number.POSITIVE_INFINITY };
 /** How long a run waits for a place with the rows and the connection that it has, and how many runs do so at once. */
 const patienceMs = 1_000;
-const patientMax = 8;
-/** A run whose rows rest for so long gives its place back if others wait. A write ends then, so it has more time. */
+const patientMax = { all: 8, account: 2 };
+/** A run whose rows rest for so long gives its place back to one that waits. A write ends then, so it has more time. */
 const restMs = 5_000;
 const restOfWriteMs = 60_000;
 /** A run that has its place for so long gives it back, too. */
@@ -39,17 +40,15 @@ export class PlaceLost extends HubError {
 export class LargeRuns {
   readonly #permits = createFairSemaphore(places);
   readonly #holders = new Set<RunMemory>();
+  readonly #waiting = new Set<RunMemory>();
   #looking: NodeJS.Timeout | undefined;
-  #waiting = 0;
   /** Runs that wait with their rows. */
-  patient = 0;
+  readonly patient = new Usage();
 
   /** Resolves with the function that gives the place back. Rejects with the reason of the signal if it fires first. */
   async acquire(run: RunMemory, signal: CallSignal): Promise<() => void> {
-    this.#waiting++;
-    this.#looking ??= setInterval(() => {
-      for (const holder of this.#holders) holder.giveWay(performance.now());
-    }, lookMs).unref();
+    this.#waiting.add(run);
+    this.#looking ??= setInterval(() => this.#look(), lookMs).unref();
     try {
       const release = await this.#permits.acquire(run.accountId, signal);
       this.#holders.add(run);
@@ -58,12 +57,21 @@ export class LargeRuns {
         release();
       };
     } finally {
-      this.#waiting--;
-      if (this.#waiting === 0) {
+      this.#waiting.delete(run);
+      if (this.#waiting.size === 0) {
         clearInterval(this.#looking);
         this.#looking = undefined;
       }
     }
+  }
+
+  /** A run that waits for the place of its own account has no use for that of another one. */
+  #look(): void {
+    const holding = new Set([...this.#holders].map(({ accountId }) => accountId));
+    const waiting = new Set([...this.#waiting].map(({ accountId }) => accountId));
+    const isAnyOfUse = [...waiting].some((accountId) => !holding.has(accountId));
+    for (const holder of this.#holders)
+      if (isAnyOfUse || waiting.has(holder.accountId)) holder.giveWay(performance.now());
   }
 }
 
@@ -107,14 +115,17 @@ export class RunMemory implements Disposable {
     if (bytes <= smallBytes || this.#release !== undefined) return;
     const waiting = new CallStop();
     using _ = onAbort(this.#stop, () => waiting.abort(this.#stop.reason));
-    const ms = this.#places.patient < patientMax ? patienceMs : 0;
+    const { patient } = this.#places;
+    const isPatient = patient.all < patientMax.all && patient.of(this.accountId) < patientMax.account;
+    const ms = isPatient ? patienceMs : 0;
     const timer = this.mayRepeat ? setTimeout(() => waiting.abort(new PlaceLost()), ms) : undefined;
-    this.#places.patient++;
+    const counted = isPatient || !this.mayRepeat ? 1 : 0;
+    patient.add(this.accountId, counted);
     try {
       await this.#take(waiting);
     } finally {
       clearTimeout(timer);
-      this.#places.patient--;
+      patient.add(this.accountId, -counted);
     }
   }
 
@@ -125,7 +136,7 @@ export class RunMemory implements Disposable {
     await this.#take(signal);
   }
 
-  /** Others wait. */
+  /** Another run waits for the place. */
   giveWay(now: number): void {
     const isResting = now - this.#rowsAt > (this.mayRepeat ? restMs : restOfWriteMs);
     const isOver = this.mayRepeat && now - this.#heldAt > turnMs;

@@ -106,6 +106,32 @@ it('takes the place of a run whose rows rest, which begins again after those tha
   for (const { ended } of resting) expect(await ended).toMatchObject({ rows: 2_000 });
 });
 
+it('keeps its place while no run waits that could have it', async () => {
+  const places = new LargeRuns();
+  const other = open(places, 'b');
+  const busy = Array.from({ length: 10 }, () => open(places, 'a'));
+  await new Promise(setImmediate);
+  // The rows of all rest, but only those of `a` wait, for the place that `a` has.
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(other.states()).toEqual([false]);
+  const late = open(places, 'c');
+  await new Promise(setImmediate);
+  await vi.advanceTimersByTimeAsync(600);
+  expect([other.states()[0], late.states()]).toEqual([true, [false]]);
+  for (const run of [other, late, ...busy]) run.ended.catch(() => {});
+});
+
+it('waits a second with its rows, however many runs of another account do', async () => {
+  const places = new LargeRuns();
+  const runs = [open(places, 'b'), ...Array.from({ length: 12 }, () => open(places, 'a'))];
+  await new Promise(setImmediate);
+  const other = open(places, 'c');
+  await new Promise(setImmediate);
+  await vi.advanceTimersByTimeAsync(900);
+  expect(other.states()).toEqual([false]);
+  for (const run of [other, ...runs]) run.ended.catch(() => {});
+});
+
 it('lets a run go from its source that does not get a place soon, and begin again when it has one', async () => {
   const places = new LargeRuns();
   const first = open(places, 'a');
