@@ -98,6 +98,12 @@ export interface Page extends Filter {
   charactersMax?: number;
 }
 
+export interface Due<T> {
+  found: T[];
+  /** False if more may be due. */
+  isAll: boolean;
+}
+
 export interface Scan {
   after?: Position | undefined;
   limit: number;
@@ -166,7 +172,7 @@ export interface Collection<T extends Doc> {
   /** Across all accounts, ordered by account and id, for maintenance that visits everything, such as resealing credentials. */
   scan(options: Scan): Promise<T[]>;
   /** Across all accounts: those whose `due` has come, the earliest first, and fewer of large ones than `limit`. */
-  findDue(nowMs: number, limit: number): Promise<T[]>;
+  findDue(nowMs: number, limit: number): Promise<Due<T>>;
   /**
    * Across all accounts. Removes at most `limit` expired documents and returns how many. `by`: those with this value of
    * `expiresBy`; null, the default, for those without a value.

@@ -106,12 +106,17 @@ function createUpkeep<T extends Doc>(
     },
     async findDue(nowMs, limit) {
       checkCount('limit', limit);
-      if (limit === 0 || shape.due === undefined) return [];
+      if (limit === 0 || shape.due === undefined) return { found: [], isAll: limit > 0 };
       const cursor = kept().find({ [shape.due]: { $lte: nowMs } }, { sort: { [shape.due]: 1 }, limit });
-      return decodeAll(await call(() => readUpTo(cursor, dueCharactersMax)));
+      const read = await call(() => readUpTo(cursor, dueCharactersMax));
+      const isAll = read.length < limit && charactersOf(read) <= dueCharactersMax;
+      return { found: await decodeAll(read), isAll };
     },
   } satisfies Partial<Collection<T>>;
 }
+
+const charactersOf = (found: readonly MongodbDocument[]): number =>
+  found.reduce((sum, { body }) => sum + body.length, 0);
 
 /** Reads up to the document with which all have more characters than this. */
 async function readUpTo(documents: AsyncIterable<MongodbDocument>, charactersMax: number) {

@@ -1,7 +1,14 @@
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
 import type { Shape } from '../collection-spec.ts';
 import { decode } from '../document.ts';
-import { type Doc, dueCharactersMax, type Scalar, type Scan, type Summary } from '../document-store.ts';
+import {
+  type Doc,
+  type Due,
+  dueCharactersMax,
+  type Scalar,
+  type Scan,
+  type Summary,
+} from '../document-store.ts';
 import type { CheckedPage } from '../filter.ts';
 import type { Prepare, Range } from './condition.ts';
 import type { ReadTurns } from './read-turns.ts';
@@ -17,7 +24,7 @@ export interface Reads<T extends Doc> {
   /** For `Counts`. */
   stretchesOf(range: Range): Generator<Stretch>;
   scan(options: Scan): Promise<T[]>;
-  findDue(nowMs: number, limit: number): T[];
+  findDue(nowMs: number, limit: number): Due<T>;
 }
 
 export function createReads<T extends Doc>(
@@ -93,7 +100,7 @@ function createWalks<T extends Doc>(
       return found;
     },
     findDue(nowMs, limit) {
-      if (shape.due === undefined) return [];
+      if (shape.due === undefined) return { found: [], isAll: true };
       const column = fieldColumn(shape.due);
       const text = `SELECT ${columns} FROM ${table} WHERE ${column} <= ? ORDER BY ${column} LIMIT ?`;
       const found: T[] = [];
@@ -101,9 +108,9 @@ function createWalks<T extends Doc>(
       for (const row of prepare(text).iterate(nowMs, limit)) {
         found.push(toDoc(row));
         characters += charactersOf(row);
-        if (characters > dueCharactersMax) break;
+        if (characters > dueCharactersMax) return { found, isAll: false };
       }
-      return found;
+      return { found, isAll: found.length < limit };
     },
   };
 }

@@ -29,6 +29,9 @@ export function describeReads({ items, account }: Context): void {
     expect(await items().count({ accountId, ...between })).toBe(12);
     expect(await find({ charactersMax: 0 })).toEqual([0]);
     expect(await find({ charactersMax: 100_000 })).toEqual([0, 1, 2]);
+    const scan = { after: { accountId, id: ' ' }, limit: 3 };
+    expect(await items().scan({ ...scan, charactersMax: 0 })).toHaveLength(1);
+    expect(await items().scan({ ...scan, charactersMax: 100_000 })).toHaveLength(3);
     expect(await items().count({ accountId })).toBe(30);
     expect(await items().count({ accountId, where: { group: 1, parent: null } })).toBe(10);
   });

@@ -57,14 +57,6 @@ export function describeUpkeep({ store, items, account }: Context): void {
     }
   });
 
-  it('ends a page of every document after the one with which they have more characters than asked for', async () => {
-    const accountId = account();
-    await items().insertMany(numbered(accountId, 5));
-    const after = { accountId, id: ' ' };
-    expect(await items().scan({ after, limit: 3, charactersMax: 0 })).toHaveLength(1);
-    expect(await items().scan({ after, limit: 3, charactersMax: 100_000 })).toHaveLength(3);
-  });
-
   it('sweeps what has expired, boundedly, and nothing else', async () => {
     const accountId = account();
     const goneAt = [100, 101, 102, 200, null, undefined];
@@ -101,9 +93,10 @@ export function describeUpkeep({ store, items, account }: Context): void {
     ]);
     await items().insertMany([item(other, 'first', { dueAt: 110 }), item(other, 'deleted', { dueAt: 100 })]);
     await items().delete(other, 'deleted');
-    const due = async (limit: number) => (await items().findDue(150, limit)).map(({ id }) => id);
+    const due = async (limit: number) => (await items().findDue(150, limit)).found.map(({ id }) => id);
     expect(await due(9)).toEqual(['first', 'second']);
     expect(await due(1)).toEqual(['first']);
+    for (const limit of [2, 3]) expect((await items().findDue(150, limit)).isAll).toBe(limit === 3);
     const first = (await items().get(other, 'first')) as Item;
     await items().replace({ ...first, dueAt: null, version: 2 });
     expect(await due(9)).toEqual(['second']);

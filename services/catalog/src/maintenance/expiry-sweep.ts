@@ -90,7 +90,7 @@ export async function joinUses(
   closed: AbortSignal,
 ): Promise<void> {
   const join = async (max: number) => {
-    const due = await store.audit.findDue(nowMs(), max);
+    const { found: due } = await store.audit.findDue(nowMs(), max);
     const days = new Map(due.map((hour) => [dayKeyOf(hour), hour]));
     await Promise.all([...days.values()].map((hour) => joinDay({ store, namespace }, hour)));
     return due.length;

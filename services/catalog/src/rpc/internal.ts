@@ -102,12 +102,11 @@ function createDeliveryCalls(catalog: Catalog) {
     takeDeliveries: async ({ limit, running }) => {
       const now = catalog.nowMs();
       const readMax = Math.min(limit, pageMax) + deliveriesBehind;
-      const due = await store.deliveries.findDue(now, readMax);
+      const { found: due, isAll } = await store.deliveries.findDue(now, readMax);
       const { mine, later } = shareOut(due, { limit, running, accountMax: deliveriesOfAccountMax });
       const taken = await Promise.allSettled(mine.map((delivery) => takeDelivery(catalog, delivery)));
       // Those of other accounts may be behind them.
-      if (due.length === readMax)
-        await Promise.allSettled(later.map((delivery) => postponeDelivery(catalog, delivery)));
+      if (!isAll) await Promise.allSettled(later.map((delivery) => postponeDelivery(catalog, delivery)));
       // What was leased must reach the executor. The rest is found again.
       const deliveries = taken.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : []));
       return { deliveries, lagMs: Math.max(0, now - (due[0]?.dueAt ?? now)) };

@@ -23,7 +23,7 @@ export function createTickCalls(catalog: Catalog) {
     takeTicks: async ({ limit, running, accountMax }) => {
       const now = catalog.nowMs();
       const readMax = Math.min(limit, takenMax) + ticksBehind;
-      const next = await store.watchStates.findDue(Number.MAX_SAFE_INTEGER, readMax);
+      const { found: next, isAll } = await store.watchStates.findDue(Number.MAX_SAFE_INTEGER, readMax);
       const nextInMs = Math.min(nextMaxMs, (next[0]?.dueAt ?? Number.POSITIVE_INFINITY) - now);
       if (nextInMs > 0) return { ticks: [], lagMs: 0, nextInMs };
       const due = next.filter(({ dueAt }) => dueAt !== null && dueAt <= now);
@@ -31,7 +31,7 @@ export function createTickCalls(catalog: Catalog) {
       const taken = await Promise.allSettled(mine.map((state) => takeTick(catalog, state)));
       const postpone = (state: WatchStateDoc) =>
         replaceState(catalog, state, { change: { dueAt: now + postponedMs } });
-      if (due.length === readMax) await Promise.allSettled(later.map(postpone));
+      if (!isAll && due.length === next.length) await Promise.allSettled(later.map(postpone));
       const ticks = taken.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : []));
       const failed = taken.find((one) => one.status === 'rejected');
       // What was leased must reach the gateway.

@@ -3,7 +3,7 @@
 import { type EventType, isComparing } from '@datahub/contract/watches';
 import type { EndTickRequest } from '@datahub/proto/catalog/v1/watches';
 import type { WatchDoc, WatchStateDoc } from './documents.ts';
-import { basisOf } from './watch.ts';
+import { basisOf, isAbout } from './watch.ts';
 
 export type Found = Pick<EndTickRequest, 'outcome' | 'changes' | 'isMet'>;
 
@@ -14,7 +14,7 @@ export interface Conclusion {
 
 export function conclude(watch: WatchDoc, before: WatchStateDoc, found: Found): Conclusion {
   const basis = basisOf(watch);
-  const isSame = before.basis === basis;
+  const isSame = isAbout(before.basis, watch);
   const level = isSame ? before.level : undefined;
   const metRuns = isSame ? before.metRuns : 0;
   const kept = { ...(level === undefined ? {} : { level }), metRuns };

@@ -16,7 +16,7 @@ import type { TickLease, WatchDoc, WatchRunDoc, WatchStateDoc } from './document
 import { runRecord, spanRecord, watchData } from './records.ts';
 import { trimRows } from './run-rows.ts';
 import { areComparable } from './same-rows.ts';
-import { basisOf } from './watch.ts';
+import { isAbout } from './watch.ts';
 import { nextTickOf, replaceState, requireLease, spanOf } from './watch-state.ts';
 
 /** Of each row the digests of its key and of its values. */
@@ -47,7 +47,7 @@ export async function endLease(
   { watch, lease, found, kept = {} }: Ended,
 ): Promise<boolean> {
   // If the watch was changed while it ran, what it found is about something else, and the next run starts anew.
-  const isOther = lease.basis !== undefined && lease.basis !== basisOf(watch);
+  const isOther = lease.basis !== undefined && !isAbout(lease.basis, watch);
   const about = isOther ? { ...found, changes: undefined, isMet: false } : found;
   const { state: ended, type } = conclude(watch, state, about);
   const concluded = isOther ? { ...ended, basis: undefined } : ended;
@@ -77,7 +77,7 @@ export async function endLease(
   const { tick, skipped } = await following(catalog, state, { watch, lease });
   const told = event === undefined ? [] : await eventRecords(catalog, event, watch.to);
   const beside = [runRecord(run), ...skipped, ...told];
-  const isSame = concluded.basis !== undefined && concluded.basis === state.basis;
+  const isSame = concluded.basis !== undefined && isAbout(state.basis, watch);
   const change = {
     level: undefined,
     basis: undefined,

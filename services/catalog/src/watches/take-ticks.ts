@@ -17,7 +17,7 @@ import { type Acting, loadActing } from './maker.ts';
 import { runIdOf, spanRecord } from './records.ts';
 import { areComparable } from './same-rows.ts';
 import { toSettings } from './to-proto.ts';
-import { basisOf, writes } from './watch.ts';
+import { basisOf, isAbout, writes } from './watch.ts';
 import { nextTickOf, pauseWatch, replaceState, requireLease, spanOf } from './watch-state.ts';
 
 export const leaseMs = 15_000;
@@ -91,7 +91,7 @@ async function leaseTick(
   if (!(await replaceState(catalog, state, { change, beside }))) return undefined;
   const queryVersion = stampOf(acting.query).number;
   const isSame =
-    state.basis === lease.basis &&
+    isAbout(state.basis, watch) &&
     state.snapshot !== undefined &&
     (await areComparable(catalog.store, acting.query, {
       before: state.snapshot.queryVersion,

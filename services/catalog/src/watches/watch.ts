@@ -1,5 +1,6 @@
 /** A watch: pure rules. */
 
+import { hash } from 'node:crypto';
 import { isReadingCommand } from '@datahub/contract/commands';
 import { type Complete, withoutUndefined } from '@datahub/contract/complete';
 import { parseExact } from '@datahub/contract/exact-json';
@@ -125,9 +126,17 @@ function checkNames(check: Checker, member: 'by' | 'include' | 'to', names: stri
   return names;
 }
 
+/** A longer basis is kept as a digest: many states are read at a time. Older releases kept all of it. */
+const basisMax = 1_000;
+const shortened = (basis: string): string =>
+  basis.length > basisMax ? hash('sha256', basis, 'base64url') : basis;
+
 /** What the state of a watch is about: if it changes, the state starts anew. */
 export function basisOf({ queryId, contextJson, when, condition, by, include }: WatchDoc): string {
   // Rows that are gone are told from what the run before kept of them.
   const kept = when === 'gone' ? include : [];
-  return JSON.stringify([queryId, contextJson, when, condition ?? null, by, kept]);
+  return shortened(JSON.stringify([queryId, contextJson, when, condition ?? null, by, kept]));
 }
+
+export const isAbout = (basis: string | undefined, watch: WatchDoc): boolean =>
+  basis !== undefined && shortened(basis) === basisOf(watch);

@@ -108,7 +108,7 @@ it('removes what has expired before it joins counts, which can take hours', asyn
     findDue: async (_now: number, max: number) => {
       done.push('join');
       joins();
-      return Array.from({ length: max }, () => ({}));
+      return { found: Array.from({ length: max }, () => ({})), isAll: false };
     },
     insert: async () => {},
   });

@@ -5,6 +5,7 @@ import { createIdFactory } from '@datahub/service-kit/id';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Catalog } from '../../src/catalog.ts';
 import type { CatalogStore } from '../../src/store.ts';
+import type { WatchDoc, WatchStateDoc } from '../../src/watches/documents.ts';
 import { createSchedules, type Schedule } from '../../src/watches/schedule.ts';
 import { everyTen, openCase, start } from './watch-fixture.ts';
 
@@ -162,6 +163,43 @@ export function describeWatches(name: string, open: () => Promise<CatalogStore>)
       await sweepWatches(catalog, new AbortController().signal);
       at.wait(10);
       expect(await at.take()).toMatchObject([{ watchId }]);
+    });
+
+    it('lets those of others pass large ones whose account has no place', async () => {
+      const watchId = await at.create(everyTen);
+      const { watchStates } = at.store;
+      const state = (await watchStates.get(at.accountId, watchId)) as WatchStateDoc;
+      // As older releases kept them.
+      const large = { ...state, version: 1, basis: 'x'.repeat(300_000), tick: start, dueAt: start };
+      for (let i = 0; i < 20; i++) await watchStates.insert({ ...large, id: `large${i}` });
+      await watchStates.insert({ ...state, version: 1, accountId: 'b', tick: start, dueAt: start + 1 });
+      at.wait(1);
+      const running = [{ accountId: at.accountId, count: 48 }];
+      for (let i = 0; i < 2; i++) await at.takeTicks(8, { running, accountMax: 24 });
+      // It was looked at: it has no watch.
+      expect(await watchStates.get('b', watchId)).toBeNull();
+    });
+
+    it('keeps little of what it is about, and knows what older releases kept', async () => {
+      const contextJson = JSON.stringify({ a: '"'.repeat(20_000) });
+      const condition = { column: 'a', is: '>', valueJson: '1', forRuns: 1 };
+      const watchId = await at.create(everyTen, { contextJson, when: 'condition', condition });
+      const run = async () => {
+        at.wait(10);
+        for (const tick of await at.take()) await at.end(tick, { isMet: true, queryVersion: 1 });
+      };
+      await run();
+      const { watchStates, watches } = at.store;
+      const state = (await watchStates.get(at.accountId, watchId)) as WatchStateDoc;
+      expect(JSON.stringify(state).length).toBeLessThan(2_000);
+      const watched = (await watches.get(at.accountId, watchId)) as WatchDoc;
+      const basis = JSON.stringify([
+        watched.queryId,
+        ...[contextJson, watched.when, watched.condition, watched.by, []],
+      ]);
+      await watchStates.replace({ ...state, basis, version: state.version + 1 });
+      await run();
+      expect(await at.eventsOf()).toEqual(['watch.firing']);
     });
 
     it('runs when it is asked to, once for one operation', async () => {

@@ -19,7 +19,7 @@ export function createRefreshCalls(catalog: Catalog) {
   return {
     takeRefreshes: async ({ limit }) => {
       const now = catalog.nowMs();
-      const due = await people.findDue(now, Math.min(limit, takenMax));
+      const { found: due } = await people.findDue(now, Math.min(limit, takenMax));
       const taken = await Promise.all(
         due.map((person) =>
           people.replace({ ...person, refreshAt: now + leaseMs, version: person.version + 1 }),
