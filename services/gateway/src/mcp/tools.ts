@@ -7,6 +7,7 @@ import type { Scope } from '@datahub/contract/scopes';
 import type { Query } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { Classifier } from '@datahub/proto/ml/v1/ml';
+import { normalized } from '@datahub/service-kit/normalized';
 import { nextTurn } from '@datahub/service-kit/yield-to-loop';
 import type { Tool } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
@@ -241,7 +242,7 @@ const nameOf = ({ setName, path, label }: Named): string =>
 
 /** A name of ASCII letters, digits and underscores. */
 export function toName(text: string): string {
-  const words = text.normalize('NFKD').match(/[A-Za-z0-9_-]+/g) ?? [];
+  const words = normalized(text, 'NFKD').match(/[A-Za-z0-9_-]+/g) ?? [];
   return words.join('_').toLowerCase() || 'tool';
 }
 

@@ -3,6 +3,7 @@
  */
 
 import { deserialize } from 'node:v8';
+import { normalized } from '@datahub/service-kit/normalized';
 import type { EventDoc, ExampleChange, RowSource } from '../documents.ts';
 import { inSlices, type Pause, pauseOf, type SlicedWork } from '../scheduling/time-slices.ts';
 import { createEvaluation, type Evaluation, type EvaluationState } from './evaluation.ts';
@@ -97,7 +98,10 @@ export class ClassifierState {
   needsRebuild = false;
   readonly classes = new Map<string, ClassState>();
   readonly evaluation: Evaluation;
+  /** By composed labels. */
   readonly #byLabel = new Map<string, string>();
+  /** The composed labels of classes from earlier versions, which stored labels as they were sent. */
+  readonly #composed = new Map<string, string>();
   readonly #recent: RecentCalls;
   readonly #learner: Learner;
   /**
@@ -121,7 +125,6 @@ export class ClassifierState {
     this.updatedAt = from.updatedAt;
     // A snapshot of a version without curves, or one that such a version has continued, does not have the whole curve.
     this.needsRebuild = from.stale || !this.evaluation.hasWholeCurve;
-    for (const one of from.classes) this.#addClass(one);
   }
 
   /**
@@ -155,7 +158,12 @@ export class ClassifierState {
         if (snapshot.known.size > 0) snapshot.stale = true;
         snapshot.known = withoutPlaces(snapshot.known);
       } else if (!formats.has(snapshot.format)) return undefined;
-      return new ClassifierState(await learners.restore(snapshot.learner, pause), snapshot);
+      const state = new ClassifierState(await learners.restore(snapshot.learner, pause), snapshot);
+      for (const one of snapshot.classes) {
+        state.#addClass(one);
+        await pause();
+      }
+      return state;
     } catch {
       return undefined;
     }
@@ -218,8 +226,13 @@ export class ClassifierState {
     return this.#eventVersions.get(event) ?? 1;
   }
 
+  /** `label` is composed. */
   classIdOf(label: string): string | undefined {
-    return this.#byLabel.get(label.normalize('NFC'));
+    return this.#byLabel.get(label);
+  }
+
+  composedLabelOf({ classId, label }: Pick<ClassState, 'classId' | 'label'>): string {
+    return this.#composed.get(classId) ?? label;
   }
 
   /** The results of the call with this event id; undefined if it is not a recent call. */
@@ -249,8 +262,7 @@ export class ClassifierState {
 
   /** Applies the next event, in time slices. */
   async apply(event: EventDoc, number: number, work: SlicedWork): Promise<void> {
-    for (const { classId, label } of event.newClasses ?? [])
-      this.#addClass({ classId, label, observations: 0 });
+    await inSlices(event.newClasses ?? [], work, (added) => this.#addClass({ ...added, observations: 0 }));
     if (event.version > 1) this.#eventVersions.set(number, event.version);
     const { deletedClassId, changedExample } = event;
     if (deletedClassId !== undefined) await this.#deleteClass(deletedClassId, pauseOf(work));
@@ -327,7 +339,8 @@ export class ClassifierState {
     if (this.#rebuilds !== undefined && !this.#rebuilds.classes.has(added.classId)) return;
     if (this.classes.has(added.classId)) return;
     this.classes.set(added.classId, { ...added });
-    const label = added.label.normalize('NFC');
+    const label = normalized(added.label, 'NFC');
+    if (label !== added.label) this.#composed.set(added.classId, label);
     if (!this.#byLabel.has(label)) this.#byLabel.set(label, added.classId);
   }
 
@@ -336,6 +349,7 @@ export class ClassifierState {
     if (known === undefined) return;
     this.classes.delete(classId);
     this.#releaseLabel(known);
+    this.#composed.delete(classId);
     await this.#learner.forget(classId, pause);
     this.evaluation.forget(classId);
     await this.#known.forget(classId, pause);
@@ -343,12 +357,12 @@ export class ClassifierState {
   }
 
   /** The log of an earlier version can have another class whose label is the same after NFC. */
-  #releaseLabel({ classId, label }: ClassState): void {
-    const composed = label.normalize('NFC');
-    if (this.#byLabel.get(composed) !== classId) return;
+  #releaseLabel(released: ClassState): void {
+    const composed = this.composedLabelOf(released);
+    if (this.#byLabel.get(composed) !== released.classId) return;
     this.#byLabel.delete(composed);
     for (const other of this.classes.values()) {
-      if (other.label.normalize('NFC') === composed) this.#byLabel.set(composed, other.classId);
+      if (this.composedLabelOf(other) === composed) this.#byLabel.set(composed, other.classId);
     }
   }
 

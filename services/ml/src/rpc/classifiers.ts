@@ -132,7 +132,7 @@ function createModelCalls(deps: ClassifierCallDeps) {
   return {
     train: async ({ classifierId, examples, eventId }, ctx) => {
       const principal = requirePrincipal(ctx);
-      const checked = checkExamples(examples);
+      const checked = await checkExamples(examples);
       const { log } = await openToTrain(deps, ctx, classifierId);
       const { accountId } = principal;
       const texts = checked.map(({ text }) => text);

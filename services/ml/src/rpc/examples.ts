@@ -33,7 +33,7 @@ export function createExampleCalls(deps: ClassifierCallDeps) {
       await turnFor(limit + (await log.read(({ classes }) => classes.size)));
       const { state, applied, labels, total } = await log.read((state) => {
         const classes = [...state.classes].filter(
-          ([, { label }]) => wanted === undefined || label.normalize('NFC') === wanted,
+          ([, one]) => wanted === undefined || state.composedLabelOf(one) === wanted,
         );
         const total = classes.reduce((sum, [, { observations }]) => sum + observations, 0);
         return { state, applied: state.applied, labels: new Map(classes), total };

@@ -126,7 +126,7 @@ function createRunCalls({ store, jobs, cache, budget, nowMs, leaseMs }: JobCallD
       await requireClassifier(store, accountId, classifierId);
       const log = cache.get(accountId, classifierId);
       if (rows.length > 0) {
-        const examples = checkExamples(rows.map(({ label, text }) => ({ label, context: text })));
+        const examples = await checkExamples(rows.map(({ label, text }) => ({ label, context: text })));
         if (rows.some(({ id }) => id === '' || id.length > idCharactersMax))
           throw new HubError('VALIDATION', `An id must have 1 to ${idCharactersMax} characters.`);
         const identified = examples.map((example, i) => ({ ...example, id: rows[i]?.id ?? '' }));

@@ -6,6 +6,8 @@ import { randomBytes } from 'node:crypto';
 import { classifierLimits, faultOfExampleText, faultOfLabel } from '@datahub/contract/limits';
 import type { FieldFault } from '@datahub/contract/validation-error';
 import { fieldError, type HubError } from '@datahub/service-kit/call/error';
+import { normalized } from '@datahub/service-kit/normalized';
+import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import type { TrainExample } from '../classifiers/train-batch.ts';
 
 const { batch, top: topBounds, examplesPage: pageLimit } = classifierLimits;
@@ -22,7 +24,7 @@ export function checkName(text: string): string {
 }
 
 /** Labels that look the same are one class, however their accents are encoded. */
-const composed = (label: string) => label.trim().normalize('NFC');
+const composed = (label: string) => normalized(label.trim(), 'NFC');
 
 /** Throws VALIDATION, or returns the trimmed and composed label. */
 export function checkLabel(text: string): string {
@@ -32,20 +34,24 @@ export function checkLabel(text: string): string {
   return label;
 }
 
-/** Throws VALIDATION, or returns the examples with trimmed and composed labels. Texts stay unchanged. */
-export function checkExamples(examples: { label: string; context: string }[]): TrainExample[] {
+/** Rejects with VALIDATION, or resolves to the examples with trimmed and composed labels. Texts stay unchanged. */
+export async function checkExamples(examples: { label: string; context: string }[]): Promise<TrainExample[]> {
   const faults: FieldFault[] = [];
   if (examples.length < batch.min || examples.length > batch.max) {
     throw invalid([{ path: ['examples'], detail: `must have ${batch.min} to ${batch.max} entries` }]);
   }
-  const checked = examples.map(({ label, context }, i) => {
+  const checked: TrainExample[] = [];
+  const endOfTurn = createLoopYield();
+  for (const [i, { label, context }] of examples.entries()) {
     const trimmed = composed(label);
     const labelFault = faultOfLabel(trimmed);
     if (labelFault !== undefined) faults.push({ path: ['examples', i, 'label'], detail: labelFault });
     const textFault = faultOfExampleText(context);
     if (textFault !== undefined) faults.push({ path: ['examples', i, 'context'], detail: textFault });
-    return { label: trimmed, text: context };
-  });
+    checked.push({ label: trimmed, text: context });
+    const turn = endOfTurn();
+    if (turn !== undefined) await turn;
+  }
   if (faults.length > 0) throw invalid(faults);
   return checked;
 }

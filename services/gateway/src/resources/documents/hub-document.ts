@@ -3,6 +3,7 @@
 import { largestResponse } from '@datahub/contract/limits';
 import type { Hub, Query } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
+import { normalized } from '@datahub/service-kit/normalized';
 import { createLoopYield, type MayYield, nextTurn } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { readPage, setPageHeaders } from '../../http/pagination.ts';
@@ -294,7 +295,7 @@ const wordsMax = 12;
 const partsOfNames = /[\p{ID_Continue}--[\u200c\u200d\u30fb]]+/gv;
 
 function toName(label: string): string {
-  const words = label.normalize('NFKC').match(partsOfNames) ?? [];
+  const words = normalized(label, 'NFKC').match(partsOfNames) ?? [];
   const camel = words
     .slice(0, wordsMax)
     .map((word) => (word === word.toUpperCase() ? word.toLowerCase() : word))

@@ -4,6 +4,7 @@
  */
 
 import { readCharactersMax } from '@datahub/contract/limits';
+import { normalized } from '@datahub/service-kit/normalized';
 import { foldMarks, simplifyHan } from './fold.ts';
 
 export interface Features {
@@ -104,7 +105,7 @@ const tokenCharactersMax = 64;
 
 function tokenize(text: string): string[] {
   const bounded = text.length > readCharactersMax ? text.slice(0, readCharactersMax).toWellFormed() : text;
-  const tokens = foldMarks(bounded.normalize('NFKC').toLowerCase()).match(tokenShape) ?? [];
+  const tokens = foldMarks(normalized(bounded, 'NFKC').toLowerCase()).match(tokenShape) ?? [];
   return simplifyHan(tokens).map((token) =>
     token.length > tokenCharactersMax ? token.slice(0, tokenCharactersMax) : token,
   );

@@ -5,6 +5,8 @@
  * at a time. Earlier examples are replayed, so the order of training hardly matters.
  */
 
+import { readCharactersMax } from '@datahub/contract/limits';
+import { withoutExcessMarks } from '@datahub/service-kit/normalized';
 import { createTextVectors, type TextVectors } from '@datahub/word-vectors/text-vectors';
 import type { Pause } from '../../scheduling/time-slices.ts';
 import type { Learner, LearnerFactory, Score } from '../learner.ts';
@@ -195,7 +197,7 @@ class OnlineLearner implements Learner {
   #vectorOf(text: string): Float32Array {
     return this.#smallSample === undefined && this.#model.dense.isOver
       ? noVector
-      : this.#toVector(simplifyText(text));
+      : this.#toVector(simplifyText(withoutExcessMarks(text.slice(0, readCharactersMax))));
   }
 
   /** True for all examples while there are few classes. The multiples of an irrational number are spread evenly. */

@@ -209,10 +209,14 @@ function spaceEndsSentence(text: string, start: number, space: Space): boolean {
     return true;
   if (space.lines === 0) return thaiSpaceEnds(text, start, space) || nextItemFollows(text, start, space);
   if (/^(?:[-*–—]\s|\p{N}{1,3}[.)]\s|[a-z]\)\s)/u.test(text.slice(space.end, space.end + 6))) return true;
-  const line =
-    space.start - Math.max(start, text.lastIndexOf('\n', space.start - 1) + 1, space.start - wrappedLineMin);
-  return line < wrappedLineMin && readFollowing(text, space.end).kind !== 'lower';
+  return isShortLine(text, start, space.start) && readFollowing(text, space.end).kind !== 'lower';
 }
+
+/** Looks back for so long only, because a text can be one line, or end lines with other signs. */
+const isShortLine = (text: string, start: number, end: number): boolean =>
+  end - start < wrappedLineMin || lineEnd.test(text.slice(end - wrappedLineMin, end));
+
+const lineEnd = /[\n\r\u2028\u2029]/;
 
 /** The numbers or letters of a list in one line: "1) first 2) second", "a. first b. second". */
 function nextItemFollows(text: string, start: number, space: Space): boolean {

@@ -3,6 +3,8 @@
  * dictionary words in Thai, Lao, Khmer and Burmese.
  */
 
+import { normalized } from '@datahub/service-kit/normalized';
+
 const southeast = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]/;
 const han = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 /** Splits runs longer than 64 characters. No word is that long, but hostile input can be. */
@@ -27,7 +29,7 @@ export function createWordReader(): WordReader {
   return {
     read: (sentence) => {
       if (!beyondAscii.test(sentence)) return sentence.toLowerCase().match(asciiPattern) ?? [];
-      const words = sentence.normalize('NFKC').toLowerCase().replaceAll('’', "'").match(pattern) ?? [];
+      const words = normalized(sentence, 'NFKC').toLowerCase().replaceAll('’', "'").match(pattern) ?? [];
       return words.some((word) => southeast.test(word))
         ? words.flatMap((word) => (southeast.test(word) ? split(word) : [word]))
         : words;

@@ -105,6 +105,14 @@ describe('a classifier', () => {
     expect([best(learner, tea.slice(2)), best(learner, coffee.slice(2))]).toEqual(['tea', 'coffee']);
   });
 
+  it('reads a run of different marks in no longer time', () => {
+    const learner = train(examples);
+    const before = process.cpuUsage();
+    for (const first of ['a', '漢a', 'a', '漢a']) learner.predict(first + '\u0344\u0323'.repeat(9_990));
+    // Sorting the marks took half a second each.
+    expect(process.cpuUsage(before).user).toBeLessThan(1_000_000);
+  });
+
   it.each(['-', ' ', 'a', '.', '\u0301', '😀', 'ﷺ'])(
     'reads 100,000 times %j in linear time',
     async (character) => {

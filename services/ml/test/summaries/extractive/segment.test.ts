@@ -69,7 +69,7 @@ test('splits after an abbreviation that a common word follows, and between the i
   expect(split('• The first • The second')).toHaveLength(2);
 });
 
-test.each(['(', '(a. ', '1. ', 'a: ', 'ա: ', '"b. ', '. . ', '• ', 'a.b '])(
+test.each(['(', '(a. ', '1. ', 'a: ', 'ա: ', '"b. ', '. . ', '• ', 'a.b ', 'a\r', 'a\u2028'])(
   'reads 100 kB of %j in linear time',
   (unit) => expectLinear((size) => splitSentences(unit.repeat(size / unit.length)), 100_000),
 );
@@ -86,6 +86,12 @@ test('splits where a space is missing, and in Chinese without spaces', () => {
     'We liked it.',
   ]);
   expect(split('他来了。她走了！')).toEqual(['他来了。', '她走了！']);
+});
+
+test.each(['\r', '\r\n', '\u2028'])('takes %j for the end of a line', (end) => {
+  const text = `A headline\nThe text begins.\n${'A line that an editor has wrapped '.repeat(2)}\nhere\nEnd`;
+  const lines = (one: string) => one.split(/\r\n|[\n\r\u2028]/);
+  expect(split(text.replaceAll('\n', end)).map(lines)).toEqual(split(text).map(lines));
 });
 
 test('splits at blank lines, headlines and list items, not at wrapped lines', () => {
