@@ -18,6 +18,8 @@ export interface FairSemaphore {
    * reason of `signal` if it aborts first.
    */
   acquire(accountId: string, signal: CallSignal): Promise<() => void>;
+  /** Another account waits for a permit that this one has. */
+  othersWait(accountId: string): boolean;
 }
 
 interface Account {
@@ -80,5 +82,9 @@ export function createFairSemaphore(settings: SemaphoreSettings): FairSemaphore 
         account.waiting.push(enter);
         grant();
       }),
+    othersWait: (accountId) =>
+      [...accounts].some(
+        ([id, { waiting, acquired }]) => id !== accountId && waiting.length > 0 && acquired < accountMax,
+      ),
   };
 }

@@ -22,15 +22,10 @@ import { ResponseStore } from './execution/cached/response-store.ts';
 import { type DriftWatch, type DriftWatchOptions, startDriftWatch } from './execution/drift-watch.ts';
 import { createExecute, type ExecuteDeps } from './execution/execute.ts';
 import { type CompileQuery, compileOnce } from './execution/prepare.ts';
-import {
-  createDescriber,
-  createDiffSemaphore,
-  createSchemaSemaphore,
-  createSourceCalls,
-  type SourceDeps,
-} from './execution/source-calls.ts';
+import { createDescriber, createSourceCalls, type SourceDeps } from './execution/source-calls.ts';
 import { createSourceReports } from './execution/source-reports.ts';
 import { createFindCommit } from './execution/transactions/find-commit.ts';
+import { createDiffSemaphore, createSchemaSemaphore } from './execution/turn.ts';
 import { type AddressPolicy, createAddressPolicy, type Resolve } from './network/address-policy.ts';
 import { fetchClientDocument } from './network/client-document.ts';
 import { createDial, type Dial } from './network/dialer.ts';

@@ -8,7 +8,7 @@ import type { Executor } from '@datahub/executor-session/executor';
 import type { DescribeQueryResponse, DiffRequest } from '@datahub/proto/executor/v1/executor';
 import { type CallContext, type Deadlines, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { createFairSemaphore, type FairSemaphore } from '@datahub/service-kit/fair-semaphore';
+import type { FairSemaphore } from '@datahub/service-kit/fair-semaphore';
 import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import type { Catalog, QueryDefinition, SourceDefinition } from '../definitions/definition.ts';
 import type { Definitions } from '../definitions/definition-cache.ts';
@@ -33,6 +33,7 @@ import type { Pause } from './row-key.ts';
 import type { RunDeps } from './run-statement.ts';
 import { policyProblems, variableProblems } from './session-problems.ts';
 import { detailOf } from './transactions/step-error.ts';
+import { Turn } from './turn.ts';
 
 export interface SourceDeps {
   definitions: Pick<Definitions, 'source' | 'query' | 'hold'>;
@@ -166,44 +167,23 @@ async function diffRows(
   deps: SourceDeps & { ctx: CallContext },
 ) {
   const { ctx, timeoutMs, rowsMax, now } = deps;
-  return inTurn({ ...deps, turns: deps.diffs, what: 'comparisons of rows' }, ctx, () =>
-    diffQueries(queries, {
-      ...deps,
-      valuesJson,
-      timeoutMs,
-      rowsMax: leastOf(keyLimits.maxRows(requirePrincipal(ctx).limits), rowsMax || undefined),
-      signal: ctx.signal,
-      pause: createPause(ctx, now),
-      withConnection: (use) => withConnection(queries[1].source, ctx, { ...deps, use }),
-    }),
-  );
-}
-
-function readSchema(source: SourceDefinition, ctx: CallContext, deps: SourceDeps) {
-  // A source that is slow to reach makes no other one wait.
-  const use = (connection: Connection) =>
-    inTurn({ ...deps, turns: deps.schemas, what: 'reads of schemas' }, ctx, () => connection.readSchema());
-  return withConnection(source, ctx, { ...deps, use });
-}
-
-/** Waits until few enough others work. Throws SOURCE_BUSY if too many wait. */
-async function inTurn<T>(
-  { turns, what, now }: { turns: FairSemaphore; what: string } & Pick<SourceDeps, 'now'>,
-  ctx: CallContext,
-  work: () => Promise<T>,
-): Promise<T> {
-  const release = await turns.acquire(requirePrincipal(ctx).accountId, ctx.signal).catch((err) => {
-    if (ctx.signal.aborted) throw cancelReason(ctx.signal, now() >= ctx.deadlineAt);
-    throw new HubError('SOURCE_BUSY', `Too many ${what} are waiting. Try again.`, {
-      cause: err,
-      retryable: true,
-    });
+  using turn = new Turn({ turns: deps.diffs, what: 'comparisons of rows', ctx, now });
+  return await diffQueries(queries, {
+    ...deps,
+    valuesJson,
+    timeoutMs,
+    rowsMax: leastOf(keyLimits.maxRows(requirePrincipal(ctx).limits), rowsMax || undefined),
+    signal: ctx.signal,
+    pause: createPause(ctx, now),
+    withConnection: (use) => withConnection(queries[1].source, ctx, { ...deps, turn, use }),
   });
-  try {
-    return await work();
-  } finally {
-    release();
-  }
+}
+
+async function readSchema(source: SourceDefinition, ctx: CallContext, deps: SourceDeps) {
+  const { schemas: turns, now } = deps;
+  using turn = new Turn({ turns, what: 'reads of schemas', ctx, now });
+  const use = (connection: Connection) => connection.readSchema();
+  return await withConnection(source, ctx, { ...deps, turn, use });
 }
 
 function createPause({ signal, deadlineAt }: CallContext, now: () => number): Pause {
@@ -214,11 +194,6 @@ function createPause({ signal, deadlineAt }: CallContext, now: () => number): Pa
       if (isLate || signal.aborted) throw cancelReason(signal, isLate);
     });
 }
-
-/** Each keeps two results in memory. */
-export const createDiffSemaphore = () => createFairSemaphore({ allMax: 2, accountMax: 1, waitingMax: 20 });
-/** Each keeps up to 50 MB in memory. */
-export const createSchemaSemaphore = () => createFairSemaphore({ allMax: 3, accountMax: 2, waitingMax: 20 });
 
 /** The most time for the check of a source, and the part of it that is left for the answer. */
 const checkMsMax = 30_000;
@@ -296,6 +271,8 @@ const toProblemJson = (err: HubError): string =>
 
 interface UseOptions<T> extends Pick<SourceDeps, 'pools' | 'now' | 'deadlines' | 'timeoutMs'> {
   background?: boolean;
+  /** Begins once there is a connection, so a source that is slow to reach makes no other one wait. */
+  turn?: Turn;
   use(connection: Connection): Promise<T>;
 }
 
@@ -304,7 +281,7 @@ async function withConnection<T>(
   ctx: CallContext,
   options: UseOptions<T>,
 ): Promise<T> {
-  const { pools, now, deadlines, timeoutMs, use, background = false } = options;
+  const { pools, now, deadlines, timeoutMs, turn, use, background = false } = options;
   const { signal } = ctx;
   const deadlineAt = Math.min(ctx.deadlineAt, now() + timeoutMs);
   const pool = pools.pool(source);
@@ -312,7 +289,11 @@ async function withConnection<T>(
   try {
     lease = await pool.acquire({ key: ctx.principal?.keyId ?? '', bytes: 0, deadlineAt, signal, background });
     const { connection } = lease;
-    return await withCancellation(use(connection), { connection, signal, deadlineAt, now, deadlines });
+    const cancellation = { connection, signal, deadlineAt, now, deadlines };
+    if (turn === undefined) return await withCancellation(use(connection), cancellation);
+    const extend = () => turn.extend(deadlineAt);
+    const work = turn.begin().then(() => use(connection));
+    return await withCancellation(work, { ...cancellation, deadlineAt: now(), extend });
   } catch (err) {
     throw toFailure(err, lease === undefined ? 'connect' : 'execute', identity);
   } finally {
