@@ -19,6 +19,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
+import { compileCache } from '../packages/service-kit/compile-cache.mjs';
 import { type Databases, startDatabases } from './databases.ts';
 import type { ErrorOutside } from './errors-outside.ts';
 
@@ -366,6 +367,8 @@ function printSlowest(times: Timed[]): void {
   for (const { file, seconds } of slowest) say(`${seconds.toFixed(1).padStart(6)} s  ${file}`);
 }
 
+// Tests start hundreds of programs, each of which would strip and compile its files.
+process.env.NODE_COMPILE_CACHE ??= compileCache;
 const interrupt = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupt.abort());
 const args = process.argv.slice(2);
