@@ -2,6 +2,7 @@
 
 import type { Complete } from '@datahub/contract/complete';
 import { type EngineName, isEngine } from '@datahub/contract/engines';
+import { countValues } from '@datahub/contract/json-text';
 import { queryLimits } from '@datahub/contract/limits';
 import { defaultSshPort, type SshAddress, tlsModes } from '@datahub/contract/source-settings';
 import type { CachePolicy, Ssh, Variable } from '@datahub/proto/catalog/v1/catalog';
@@ -56,8 +57,9 @@ export interface QueryDefinition extends Omit<ResolvedQuery, 'query' | 'context'
   source: SourceDefinition;
 }
 
-export function toQueryDefinition({ query, source }: ResolveQueryResponse): QueryDefinition {
+export function toQueryDefinition({ query, source: resolved }: ResolveQueryResponse): QueryDefinition {
   if (query === undefined) throw incomplete('query');
+  const source = toSourceDefinition(resolved);
   const { query: text, context: variables, cache, ...rest } = query;
   return {
     ...rest,
@@ -65,20 +67,25 @@ export function toQueryDefinition({ query, source }: ResolveQueryResponse): Quer
     variables,
     // A catalog of an older release sends no number.
     versionNumber: query.versionNumber ?? query.version,
-    characters: charactersOfQuery(query),
+    characters: charactersOfQuery(query, source.engine),
     cache: cache && toCacheRules(cache),
-    source: toSourceDefinition(source),
+    source,
   };
 }
 
 /** What each place of a variable in a statement counts in addition to its characters: compiled, it takes two objects. */
 const charactersOfPlace = 192;
+/** What each value in JSON counts: parsed, an empty object takes so many bytes. */
+const charactersOfValue = 64;
 
-/** Of a query without its source: about its bytes in memory, compiled. */
-export function charactersOfQuery(query: ResolvedQuery): number {
-  const { query: text, transactionJson = '', cache } = query;
+/** Of a query without its source: about its bytes in memory, compiled. A command of MongoDB is JSON. */
+export function charactersOfQuery(query: ResolvedQuery, engine: EngineName): number {
+  const { query: text, context: variables, transactionJson = '', cache } = query;
   const places = placesIn(text) + placesIn(transactionJson) + placesIn(cache?.validate ?? '');
-  return charactersOf(query) + charactersOfPlace * places;
+  const parsed = variables.flatMap(({ valueJson = '', enumJson = '' }) => [valueJson, enumJson]);
+  if (engine === 'mongodb') parsed.push(text);
+  const values = parsed.reduce((count, json) => (json === '' ? count : count + countValues(json)), 0);
+  return charactersOf(query) + charactersOfPlace * places + charactersOfValue * values;
 }
 
 /** Of all texts in it. */

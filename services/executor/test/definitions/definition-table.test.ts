@@ -11,10 +11,11 @@ const definition = (queryId: string, change: Partial<QueryDefinition> = {}) => {
     text: 'x'.repeat(1_000),
     variables: [],
     version: 1,
-    source: { sourceId: `s.${queryId}`, version: 1 },
+    source: { sourceId: `s.${queryId}`, version: 1, engine: 'postgres' },
     ...change,
   };
-  const characters = charactersOfQuery({ query: made.text, context: made.variables } as never);
+  const asked = { query: made.text, context: made.variables } as never;
+  const characters = charactersOfQuery(asked, made.source.engine as 'postgres');
   return { ...made, characters } as unknown as QueryDefinition;
 };
 
@@ -67,6 +68,24 @@ it('counts the places of variables, which take more memory than text', () => {
   expect(names()).toEqual(['1', '2', '3', '4']);
   put(definition('1', { ...places, version: 2 }));
   expect(names()).toEqual(['1', '3', '4']);
+});
+
+it.each([
+  ['defaults', { variables: [{ key: 'v', valueJson: `[${'{},'.repeat(99)}{}]` }] as never }],
+  ['allowed values', { variables: [{ key: 'v', enumJson: `[${'1,'.repeat(99)}1]` }] as never }],
+  [
+    'commands',
+    {
+      text: `{"find":[${'{},'.repeat(99)}{}]}`,
+      source: { sourceId: 's', version: 1, engine: 'mongodb' } as never,
+    },
+  ],
+])('counts the values of %s, which take more memory than their text', (_, values) => {
+  const { put, names } = setup(18_000);
+  put(definition('1'), definition('2', values), definition('3', values));
+  expect(names()).toEqual(['1', '2', '3']);
+  put(definition('4', values));
+  expect(names()).toEqual(['3', '4']);
 });
 
 it('counts a source once, however many queries it has, and keeps one copy of it', () => {
