@@ -3,6 +3,7 @@
  * `aggregate`, …), with an allowlist of fields for each command.
  */
 
+import { endOfString } from '@datahub/contract/json-text';
 import type { FieldFault } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -102,26 +103,39 @@ function parseCommand(text: string): Record<string, Value> {
 
 /** JSON.parse keeps the last one. The text must be valid JSON. */
 function refuseDuplicates(text: string): void {
-  /** The names so far of each open object; undefined for an array. */
-  const levels: (Set<string> | undefined)[] = [];
+  /** The names so far of each open object: none, one or several; null for an array. */
+  const levels: (Set<string> | string | undefined | null)[] = [];
   let isName = false;
-  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],]/g)) {
-    const names = levels.at(-1);
-    if (token === '{' || token === '[') levels.push(token === '{' ? new Set() : undefined);
-    else if (token === '}' || token === ']') levels.pop();
-    else if (isName && names !== undefined) {
+  for (let i = 0; i < text.length; i++) {
+    const sign = text[i] as string;
+    if (sign === '{' || sign === '[') levels.push(sign === '{' ? undefined : null);
+    else if (sign === '}' || sign === ']') levels.pop();
+    else if (sign === '"') {
+      const start = i;
+      i = endOfString(text, start);
+      if (!isName) continue;
+      const token = text.slice(start, i + 1);
       const name: string = JSON.parse(token);
-      if (names.has(name))
+      const names = levels.pop() ?? undefined;
+      if (names === name || (names instanceof Set && names.has(name)))
         throw new HubError('SQL_REJECTED', `The query has the member ${token} twice in one object.`, {
           stage: 'prepare',
           retryable: false,
-          sql: lineAndColumn(text, index),
+          sql: lineAndColumn(text, start),
         });
-      names.add(name);
+      levels.push(withName(names, name));
+      isName = false;
     }
-    isName = token === '{' || (token === ',' && levels.at(-1) !== undefined);
+    if (sign === '{' || sign === ',') isName = levels.at(-1) !== null;
+    else if (sign > ' ') isName = false;
   }
 }
+
+/** Nearly all objects of a large command have one member, so a set is made for the second one. */
+const withName = (names: Set<string> | string | undefined, name: string): Set<string> | string => {
+  if (names === undefined) return name;
+  return names instanceof Set ? names.add(name) : new Set([names, name]);
+};
 
 /** Returns the parser's message without the part of the text that it quotes. */
 const reasonOf = (message: string) => message.replace(/,? (in JSON at|at position|"|\.\.\.).*/s, '');

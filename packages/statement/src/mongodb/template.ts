@@ -84,7 +84,7 @@ export class TemplateWriter {
     this.raw('[');
     for (const [i, member] of members.entries()) {
       if (i > 0) this.raw(',');
-      write(member, below(pointer, String(i)));
+      write(member, `${pointer}/${i}`);
     }
     this.raw(']');
   }
@@ -101,7 +101,7 @@ export class TemplateWriter {
 }
 
 export const below = (pointer: string, key: string) =>
-  `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+  `${pointer}/${/[~/]/.test(key) ? key.replaceAll('~', '~0').replaceAll('/', '~1') : key}`;
 
 export function reject(pointer: string, detail: string): HubError {
   return new HubError('SQL_REJECTED', `${pointer} ${detail}.`, { stage: 'prepare', retryable: false });
