@@ -57,6 +57,14 @@ function readTimestamp(inner: Value): string | ValueFault {
   return new ValueFault('must have t and i, whole numbers of 32 bits, and nothing else');
 }
 
+function readRegularExpression(inner: Value): string | ValueFault {
+  const { pattern, options, ...others } = isMembers(inner) ? inner : {};
+  const isComplete = typeof pattern === 'string' && typeof options === 'string' && !pattern.includes('\0');
+  if (isComplete && /^[a-z]*$/.test(options) && Object.keys(others).length === 0)
+    return JSON.stringify({ $regularExpression: { pattern, options } });
+  return new ValueFault('must have pattern, and options such as "i" or "", and nothing else');
+}
+
 const readBound =
   (name: string): Read =>
   (inner) =>
@@ -67,6 +75,7 @@ const reads: Readonly<Record<string, Read>> = {
   $date: readDate,
   $binary: readBinary,
   $timestamp: readTimestamp,
+  $regularExpression: readRegularExpression,
   $minKey: readBound('$minKey'),
   $maxKey: readBound('$maxKey'),
 };

@@ -22,9 +22,12 @@ export type Form = 'plain' | 'literal' | ExtendedType;
 const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 const doubleDigitsMax = 15;
 const decimalDigitsMax = 34;
+/** Nearly all numbers with a fraction: at most 15 digits. */
+const shortDecimal = /^-?\d{1,7}\.\d{1,8}$/;
 
 /** Undefined if no number type of MongoDB can hold the number. */
 export function numberText({ text }: ExactNumber): string | undefined {
+  if (shortDecimal.test(text)) return `{"$numberDouble":"${text}"}`;
   if (within(text, int64.min, int64.max)) return extended('$numberLong', text);
   if (sizeOf(text).digits <= doubleDigitsMax && Number.isFinite(Number(text)))
     return extended('$numberDouble', text);
@@ -77,10 +80,7 @@ function typedText(value: Value, type = 'json'): string | ValueFault {
 
 /** Each element of an array gets the type. */
 function extendedText(value: Value, type: ExtendedType): string | ValueFault {
-  if (Array.isArray(value)) {
-    const texts = value.map((member) => extendedText(member, type));
-    return texts.find((text) => text instanceof ValueFault) ?? `[${texts.join(',')}]`;
-  }
+  if (Array.isArray(value)) return listText(value, (member) => extendedText(member, type));
   if (value === null) return 'null';
   const text = value instanceof ExactNumber ? value.text : typeof value === 'object' ? '' : String(value);
   const rule = rules[type];
@@ -160,14 +160,24 @@ function jsonText(value: Value): string | ValueFault {
     return numberText(value) ?? new ValueFault('has more digits than any number type of MongoDB');
   }
   if (typeof value !== 'object' || value === null) return toJsonText(value);
-  const members = Array.isArray(value) ? value.map((member) => ['', member] as const) : Object.entries(value);
+  if (Array.isArray(value)) return listText(value, jsonText);
   const texts: string[] = [];
-  for (const [key, member] of members) {
+  for (const [key, member] of Object.entries(value)) {
     if (key.startsWith('$')) return new ValueFault('must not contain a name that begins with $');
     if (key.includes('\0')) return new ValueFault('must not contain a name with a NUL character');
     const text = jsonText(member);
     if (text instanceof ValueFault) return text;
-    texts.push(Array.isArray(value) ? text : `${JSON.stringify(key)}:${text}`);
+    texts.push(`${JSON.stringify(key)}:${text}`);
   }
-  return Array.isArray(value) ? `[${texts.join(',')}]` : `{${texts.join(',')}}`;
+  return `{${texts.join(',')}}`;
+}
+
+function listText(members: Value[], toText: (member: Value) => string | ValueFault): string | ValueFault {
+  const texts: string[] = [];
+  for (const member of members) {
+    const text = toText(member);
+    if (text instanceof ValueFault) return text;
+    texts.push(text);
+  }
+  return `[${texts.join(',')}]`;
 }

@@ -22,13 +22,12 @@ import {
   isInterruption,
   isMisread,
   toHubError,
-  tooLargeError,
   toRunError,
   toServerError,
   unconfirmedError,
-  unfitError,
 } from './errors.ts';
 import { RawCursor, rawReply } from './raw-cursor.ts';
+import { readCommand } from './read-command.ts';
 import { DocumentRows, describedFields } from './results.ts';
 import { readSchema } from './schema.ts';
 
@@ -82,7 +81,8 @@ export class MongodbConnection implements Connection {
     this.#cancelling = false;
     this.#isBusy = true;
     try {
-      const command = this.#commented(parse(statement.text), statement);
+      const command = this.#commented(await readCommand(statement.text), statement);
+      if (this.#cancelling) throw stoppedError();
       return statement.kind === 'read'
         ? await this.#read(command, sink, options)
         : await this.#write(command, options);
@@ -229,7 +229,7 @@ export class MongodbConnection implements Connection {
 
   /** MongoDB cannot describe commands. The fields are known only if the command itself names them. */
   async describe({ text, kind }: Statement): Promise<Signature> {
-    const columns = kind === 'read' ? describedFields(parse(text)) : [];
+    const columns = kind === 'read' ? describedFields(await readCommand(text)) : [];
     if (columns !== undefined) return { columns, parameters: [] };
     throw new HubError(
       'OPTION_REFUSED',
@@ -265,24 +265,6 @@ function hasComments(version: string): boolean {
   return Number(major) > 4 || (Number(major) === 4 && Number(minor) >= 4);
 }
 
-/** MongoDB takes documents of 16 MiB, and commands of 16 KiB more. */
-const commandBytesMax = 16 * 1_048_576 + 16_384;
-/** The most bytes of a command that a character of its text becomes, such as those of `1,` in a list. */
-const bytesOfCharacter = 8;
-
-/** The library writes longer commands wrongly, or fails. */
-function parse(text: string): Document {
-  let command: Document;
-  try {
-    command = BSON.EJSON.parse(text, { relaxed: false }) as Document;
-  } catch (err) {
-    throw unfitError(err);
-  }
-  if (text.length * bytesOfCharacter <= commandBytesMax) return command;
-  if (BSON.calculateObjectSize(command) > commandBytesMax) throw tooLargeError();
-  return command;
-}
-
 /**
  * Adds the missing `_id` of documents, because the server would generate it without reporting it. Returns the id if
  * there is one document.
@@ -304,5 +286,7 @@ function toCancelled(err: unknown, kind: Statement['kind']): unknown {
   const stopped =
     err instanceof HubError &&
     (err.code === 'STATEMENT_TIMEOUT' || (err.code === 'SOURCE_BROKEN' && kind === 'read'));
-  return stopped ? new HubError('CANCELLED', 'The command was stopped.', { cause: err }) : err;
+  return stopped ? stoppedError(err) : err;
 }
+
+const stoppedError = (cause?: unknown) => new HubError('CANCELLED', 'The command was stopped.', { cause });
