@@ -143,7 +143,7 @@ interface Export {
 function exportAll(request: FastifyRequest, options: Export): Readable {
   const { context } = request;
   const stream = Readable.from(writePages(request, options), { objectMode: false, highWaterMark: 65_536 });
-  onAbort(context.signal, () => stream.destroy());
+  onAbort(context.signal, () => stream.destroy(toHubError(context.signal.reason)));
   return stream;
 }
 
