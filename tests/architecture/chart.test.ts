@@ -109,6 +109,18 @@ describe.skipIf(helm === '')('the chart', () => {
     expect(rule.ports.map(({ port }: { port: number }) => port)).toEqual([3306, 5432]);
   });
 
+  it('opens no range of the cluster inside a range that is allowed', () => {
+    const allowed = '10.20.0.0/16,fd00:1::/32,192.168.7.0/24,172.16.0.0/12,10.9.0.0/16';
+    const ofCluster = '10.20.3.0/24,fd00:1:2::/48,192.168.0.0/16,10.9.0.0/16';
+    const set = [`sources.allowCidrs={${allowed}}`, `networkPolicy.clusterRanges={${ofCluster}}`];
+    const rule = find(read(render([manifestsValues], set)), 'NetworkPolicy', 'executor').spec.egress[2];
+    expect(rule.to.slice(2)).toEqual([
+      { ipBlock: { cidr: '10.20.0.0/16', except: ['10.20.3.0/24'] } },
+      { ipBlock: { cidr: 'fd00:1::/32', except: ['fd00:1:2::/48'] } },
+      { ipBlock: { cidr: '172.16.0.0/12' } },
+    ]);
+  });
+
   it('mounts a pipeline of the edge, and rolls no pod when it changes', () => {
     const withEdge = (text: string) => read(render([manifestsValues], [`edge.pipeline=${text}`]));
     const [one, other] = [withEdge('first'), withEdge('second')];

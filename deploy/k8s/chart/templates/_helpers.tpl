@@ -41,6 +41,26 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- get (dict "gateway" 9090 "catalog" 9091 "executor" 9092 "ml" 9093) . -}}
 {{- end -}}
 
+{{/* The bits that the addresses of a range have in common, as text after the number of the family. */}}
+{{- define "datahub.prefix" -}}
+{{- $range := splitList "/" . -}}
+{{- $address := first $range -}}
+{{- $bits := "" -}}
+{{- if contains ":" $address -}}
+{{- $halves := splitList "::" $address -}}
+{{- $groups := splitList ":" (first $halves) | compact -}}
+{{- if gt (len $halves) 1 -}}
+{{- $end := splitList ":" (last $halves) | compact -}}
+{{- range until (int (sub (sub 8 (len $groups)) (len $end))) }}{{ $groups = append $groups "0" }}{{ end -}}
+{{- $groups = concat $groups $end -}}
+{{- end -}}
+{{- range $groups }}{{ $bits = printf "%s%016b" $bits (int64 (printf "0x%s" .)) }}{{ end -}}
+{{- else -}}
+{{- range splitList "." $address }}{{ $bits = printf "%s%08b" $bits (atoi .) }}{{ end -}}
+{{- end -}}
+{{- ternary "6:" "4:" (contains ":" $address) -}}{{- substr 0 (atoi (last $range)) $bits -}}
+{{- end -}}
+
 {{/* Lists all missing values at once. */}}
 {{- define "datahub.check" -}}
 {{- $faults := list -}}
