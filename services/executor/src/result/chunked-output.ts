@@ -74,8 +74,10 @@ export class ChunkedOutput implements Flow {
     this.#reply = reply;
     reply.onDrain(() => {
       this.#isReaderBehind = false;
-      if (this.#held.length > 0) this.#passHeld();
+      const wasHeld = this.#held.length > 0;
+      if (wasHeld) this.#passHeld();
       if (this.#held.length > 0 || this.#hasEnded) return;
+      if (wasHeld) this.#flushSoon();
       this.#isPaused = this.#isLarge() && !this.#scheduler.enter(this);
       if (!this.#isPaused) this.#listener();
     });
@@ -106,7 +108,14 @@ export class ChunkedOutput implements Flow {
 
   flushOnTime(): void {
     this.#isScheduledToFlush = false;
-    if (!this.#hasEnded) this.#flush();
+    // What follows large rows that wait is sent after them. Nobody would catch the error if it had no room beside them.
+    if (!this.#hasEnded && this.#held.length === 0) this.#flush();
+  }
+
+  #flushSoon(): void {
+    if (this.#isScheduledToFlush) return;
+    this.#isScheduledToFlush = true;
+    this.#timer.add(this);
   }
 
   /** To be called after each row, which has so many values. */
@@ -114,10 +123,7 @@ export class ChunkedOutput implements Flow {
     this.#cells += cells + this.out.elements;
     this.out.elements = 0;
     if (this.out.position >= this.#target) this.#flush();
-    else if (!this.#isScheduledToFlush) {
-      this.#isScheduledToFlush = true;
-      this.#timer.add(this);
-    }
+    else this.#flushSoon();
     if (this.#cells >= turnCells && !this.#hasEnded) this.#endTurn();
   }
 

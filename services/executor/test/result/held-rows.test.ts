@@ -55,6 +55,27 @@ it('is passed on as its reader takes it, and the answer ends after it', async ()
   expect(reader.lasts).toEqual([...Array(11).fill(false), true]);
 });
 
+it('is followed by small rows once it was taken, whether or not there is room to hold them, too', async () => {
+  const create = createResponseWriters(new HeldBytes(20_000_000));
+  const readers = [createReader(), createReader()];
+  const writers = readers.map(({ reply }) =>
+    create({ format: 'csv', numbers: 'auto', meta: false, accountId: 'a', reply }),
+  );
+  const [reader] = readers as [ReturnType<typeof createReader>];
+  const row = (writer: ResponseWriter, bytes: number) =>
+    writer.row(Buffer.alloc(bytes, 'a'), Int32Array.of(0, bytes));
+  const timer = () => new Promise((resolve) => setTimeout(resolve, 60));
+  for (const writer of writers) writer.begin(columns);
+  for (const writer of writers) row(writer, 1);
+  await timer();
+  // Both readers are behind, and the rows take nearly all that the account may hold.
+  for (const writer of writers) row(writer, 4_999_000);
+  for (const writer of writers) row(writer, 9_000);
+  await timer();
+  for (let i = 0; i < 30; i++) reader.drain();
+  await expect.poll(() => Buffer.concat(reader.pieces).length).toBe(3 + 3 + 4_999_002 + 9_002);
+});
+
 it('is refused if too many wait for their readers, and one of another account is not', () => {
   const create = createResponseWriters(new HeldBytes(20_000_000));
   const open = (accountId: string) =>
