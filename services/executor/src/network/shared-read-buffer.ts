@@ -52,25 +52,38 @@ export function readInPlace(socket: Duplex, consume: OnBytes): void {
   socket.resume();
 }
 
-/** Keeps the start of a message until the rest has arrived. */
+/** Rows of more bytes are read in turns of their own: what is made of one can take a hundred milliseconds. */
+export const longRowBytes = 262_144;
+
+/** Keeps the start of a message until the rest has arrived, and one of more than `longBytes` until its turn. */
 export class Carry {
+  readonly #longBytes: number;
+  /** True after `join` returned nothing because a long message has arrived: the next call returns it. */
+  hasLong = false;
   #start: Buffer | undefined;
   /** The length of the whole message; 0 until its header is complete. */
   #needed = 0;
   #parts: Buffer[] = [];
   #partBytes = 0;
 
+  constructor(longBytes = Number.POSITIVE_INFINITY) {
+    this.#longBytes = longBytes;
+  }
+
   /** The kept start and these bytes in one buffer; undefined if the message is still incomplete. */
   join(bytes: Buffer): Buffer | undefined {
     const start = this.#start;
     if (start === undefined) return bytes;
-    if (this.#needed > start.length + this.#partBytes + bytes.length) {
+    const isComplete = this.#needed <= start.length + this.#partBytes + bytes.length;
+    if (!isComplete || (this.#needed > this.#longBytes && !this.hasLong)) {
       this.#parts.push(Buffer.from(bytes));
       this.#partBytes += bytes.length;
+      this.hasLong = isComplete;
       return undefined;
     }
     const whole = this.#partBytes === 0 ? putBefore(start, bytes) : undefined;
     const joined = whole ?? Buffer.concat([start, ...this.#parts, bytes]);
+    this.hasLong = false;
     this.#start = undefined;
     this.#parts = [];
     this.#partBytes = 0;

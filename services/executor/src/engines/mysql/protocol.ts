@@ -2,7 +2,7 @@
  * Packets of the MySQL client/server protocol: splits the stream, joins packets of one payload, and writes commands.
  */
 
-import { Carry } from '../../network/shared-read-buffer.ts';
+import { Carry, longRowBytes } from '../../network/shared-read-buffer.ts';
 import { RowTooLarge } from '../shared/bounds.ts';
 
 /** Returns true to read no further packet now. */
@@ -13,7 +13,7 @@ const payloadMax = 0xffffff;
 /** Passes each complete payload to `onPacket`. The bytes are valid only during the call. */
 export class PacketReader {
   readonly #rowBytesMax: number;
-  readonly #carry = new Carry();
+  readonly #carry = new Carry(longRowBytes);
   /** The parts of a payload that is longer than one packet. */
   #split: Buffer[] = [];
   #splitBytes = 0;
@@ -27,9 +27,17 @@ export class PacketReader {
     this.#rowBytesMax = rowBytesMax;
   }
 
+  /** True if a long packet waits for the next `push`. */
+  get hasLong(): boolean {
+    return this.#carry.hasLong;
+  }
+
   push(bytes: Buffer, onPacket: OnPacket): void {
     const source = this.#carry.join(bytes);
-    if (source === undefined) return;
+    if (source === undefined) {
+      this.isStopped = this.#carry.hasLong;
+      return;
+    }
     let at = 0;
     let needed = 0;
     this.isStopped = false;

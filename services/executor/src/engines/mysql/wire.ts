@@ -2,6 +2,7 @@
 
 import { once } from 'node:events';
 import type { HubError } from '@datahub/service-kit/call/error';
+import { nextTurn } from '@datahub/service-kit/yield-to-loop';
 import { readInPlace } from '../../network/shared-read-buffer.ts';
 import type { ServerStream } from '../../ports/server-stream.ts';
 import { defaultRowBytesMax } from '../shared/bounds.ts';
@@ -71,6 +72,8 @@ export class Wire {
   /** True if the server has sent anything but an error since the wire was last idle. */
   #answered = false;
   #isPaused = false;
+  /** A long packet has arrived and has its turn later. */
+  #awaitsTurn = false;
   readonly #isAwake: () => boolean;
   #onClose: () => void = () => {};
 
@@ -134,6 +137,7 @@ export class Wire {
 
   resume(): void {
     this.#isPaused = false;
+    if (this.#awaitsTurn) return;
     if (this.#reader.isStopped) this.#read(nothing);
     if (!this.#isPaused) this.#socket.resume();
   }
@@ -176,6 +180,13 @@ export class Wire {
     } catch (err) {
       this.close(err);
     }
+    if (!this.#reader.hasLong || this.#awaitsTurn) return;
+    this.#awaitsTurn = true;
+    this.#socket.pause();
+    void nextTurn().then(() => {
+      this.#awaitsTurn = false;
+      if (!this.#isPaused && !this.closed) this.resume();
+    });
   }
 
   #take(source: Buffer, start: number, end: number): void {

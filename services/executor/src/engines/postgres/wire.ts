@@ -1,6 +1,7 @@
 /** Exchanges with the server: bytes out, messages in until it is ready again, several on their way in order. */
 
-import { Carry, readInPlace } from '../../network/shared-read-buffer.ts';
+import { nextTurn } from '@datahub/service-kit/yield-to-loop';
+import { Carry, longRowBytes, readInPlace } from '../../network/shared-read-buffer.ts';
 import type { ServerStream } from '../../ports/server-stream.ts';
 import { logInBytesMax, pieceBytes, RowTooLarge, unaskedBytesMax } from '../shared/bounds.ts';
 import { brokenError } from './errors.ts';
@@ -47,6 +48,8 @@ export class Wire {
   /** Of messages that nobody had asked for, since the last one that somebody had. */
   #unaskedBytes = 0;
   #isPaused = false;
+  /** A long message has arrived and has its turn later. */
+  #awaitsTurn = false;
   readonly #isAwake: () => boolean;
   #onClose: () => void = () => {};
 
@@ -113,6 +116,7 @@ export class Wire {
 
   resume(): void {
     this.#isPaused = false;
+    if (this.#awaitsTurn) return;
     if (this.#reader.isStopped) this.#read(nothing);
     if (!this.#isPaused) this.#socket.resume();
   }
@@ -141,6 +145,13 @@ export class Wire {
     } catch (err) {
       this.close(err);
     }
+    if (!this.#reader.hasLong || this.#awaitsTurn) return;
+    this.#awaitsTurn = true;
+    this.#socket.pause();
+    void nextTurn().then(() => {
+      this.#awaitsTurn = false;
+      if (!this.#isPaused && !this.closed) this.resume();
+    });
   }
 
   /** Counts a message that no command asked for, such as a notice. A server that sends too many is disconnected. */
@@ -194,16 +205,24 @@ class FrameReader {
   bytesMax: number;
   /** Set while a message is passed on to read no further one before the next `push`. */
   isStopped = false;
-  readonly #carry = new Carry();
+  readonly #carry = new Carry(longRowBytes);
 
   constructor(bytesMax: number) {
     this.bytesMax = bytesMax;
   }
 
+  /** True if a long message waits for the next `push`. */
+  get hasLong(): boolean {
+    return this.#carry.hasLong;
+  }
+
   /** Throws for a length that cannot be, and for one beyond the bound as soon as it is announced. */
   push(bytes: Buffer, onMessage: OnMessage): void {
     const source = this.#carry.join(bytes);
-    if (source === undefined) return;
+    if (source === undefined) {
+      this.isStopped = this.#carry.hasLong;
+      return;
+    }
     let at = 0;
     let needed = 0;
     this.isStopped = false;
