@@ -19,10 +19,12 @@ import {
   type EventContent,
   type PendingCall,
   rejectExcessLabels,
+  settle,
   type TrainExample,
   takeBatch,
   toEvent,
   withoutKnownRows,
+  withoutLearnt,
 } from './train-batch.ts';
 
 const appendAttemptsMax = 1_000;
@@ -233,10 +235,10 @@ export class ClassifierLog {
     const state = this.#state as ClassifierState;
     let open = batch;
     for (let attempt = 0; attempt < appendAttemptsMax; attempt++) {
-      const unknown = open.filter(({ eventId }) => state.resultOf(eventId) === undefined);
+      const unknown = withoutLearnt(open, state, this.#deps.nowMs());
       open = withoutKnownRows(rejectExcessLabels(unknown, state, this.#deps.classesMax), state);
       if (open.length === 0 || (await this.#append(state, toEvent(open, state, this.#deps)))) {
-        for (const call of batch) call.resolve(state.resultOf(call.eventId) ?? []);
+        for (const call of batch) settle(call, state);
         return;
       }
       await this.#catchUp(state);

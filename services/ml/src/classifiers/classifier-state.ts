@@ -18,7 +18,7 @@ import {
 } from './known-examples.ts';
 import type { Learner, LearnerFactory, Score } from './learner.ts';
 import { fromBytesInPieces, isInPieces, toBytesInPieces } from './pieces.ts';
-import { type CallResult, RecentCalls } from './recent-calls.ts';
+import { type CallResult, RecentCalls, type RecentCallsState } from './recent-calls.ts';
 
 export interface ClassState {
   classId: string;
@@ -42,12 +42,11 @@ const isSame = (known: KnownExample | undefined, { classId }: RowExample) =>
   known?.isSameText === true && known.classId === classId;
 
 /** A change of this type needs a new `format`, except a change of `learner`, which has a format of its own. */
-interface Snapshot {
+interface Snapshot extends RecentCallsState {
   format: number;
   applied: number;
   updatedAt: number | null;
   classes: ClassState[];
-  recent: [string, CallResult[]][];
   stale: boolean;
   evaluation: Partial<EvaluationState>;
   eventVersions: [number, number][];
@@ -102,7 +101,7 @@ export class ClassifierState {
   readonly #byLabel = new Map<string, string>();
   /** The composed labels of classes from earlier versions, which stored labels as they were sent. */
   readonly #composed = new Map<string, string>();
-  readonly #recent: RecentCalls;
+  #recent: RecentCalls;
   readonly #learner: Learner;
   /**
    * For each applied event with changed examples, the version that `classes` counts. All other events have version 1.
@@ -116,7 +115,7 @@ export class ClassifierState {
   constructor(learner: Learner, from?: Omit<Snapshot, 'learner' | 'format'>) {
     this.#learner = learner;
     this.evaluation = createEvaluation(from?.evaluation);
-    this.#recent = new RecentCalls(from?.recent);
+    this.#recent = new RecentCalls(from);
     this.#known = new KnownExamples(from?.known);
     this.#jobs = new Map(from?.jobs ?? []);
     this.#eventVersions = new Map(from?.eventVersions ?? []);
@@ -135,7 +134,7 @@ export class ClassifierState {
   static startRebuild(old: ClassifierState, learner: Learner): ClassifierState {
     const state = new ClassifierState(learner);
     state.#rebuilds = old;
-    for (const [eventId, results] of old.#recent.entries) state.#recent.add(eventId, results);
+    state.#recent = new RecentCalls(old.#recent.state);
     return state;
   }
 
@@ -210,7 +209,7 @@ export class ClassifierState {
       applied: this.applied,
       updatedAt: this.updatedAt,
       classes: [...this.classes.values()],
-      recent: this.#recent.entries,
+      ...this.#recent.state,
       stale: this.needsRebuild,
       evaluation: this.evaluation.state,
       eventVersions: [...this.#eventVersions],
@@ -235,7 +234,17 @@ export class ClassifierState {
     return this.#composed.get(classId) ?? label;
   }
 
-  /** The results of the call with this event id; undefined if it is not a recent call. */
+  /** True if the call with this event id was learnt. */
+  hasLearntCall(eventId: string): boolean {
+    return this.#recent.has(eventId);
+  }
+
+  /** True if a repetition of the call would be known for long enough. */
+  hasRoomForCall(eventId: string, nowMs: number): boolean {
+    return this.#recent.hasRoomFor(eventId, nowMs);
+  }
+
+  /** The results of the call with this event id; undefined if they are not stored. */
   resultOf(eventId: string): CallResult[] | undefined {
     return this.#recent.get(eventId);
   }
@@ -274,8 +283,8 @@ export class ClassifierState {
       if (job === undefined) {
         const results = await this.#learnAll(examples, work);
         // A rebuild must not overwrite the results that the first run returned.
-        if (this.#rebuilds === undefined || this.#recent.get(eventId) === undefined)
-          this.#recent.add(eventId, results);
+        if (this.#rebuilds === undefined || !this.#recent.has(eventId))
+          this.#recent.add(eventId, results, event.at);
       } else {
         await this.#known.reserve(examples.length, pauseOf(work));
         await inSlices(examples.entries(), work, ([i, { id = '', ...example }]) => {
@@ -283,6 +292,7 @@ export class ClassifierState {
         });
       }
     }
+    this.#recent.trim(event.calls?.length ?? 0);
     this.updatedAt = event.at;
     this.applied = number;
   }

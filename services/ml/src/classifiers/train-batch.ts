@@ -4,7 +4,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { EventDoc, RowSource, TrainCall } from '../documents.ts';
 import type { ClassifierState } from './classifier-state.ts';
 import { knownExamplesMax } from './known-examples.ts';
-import type { CallResult } from './recent-calls.ts';
+import { type CallResult, keyedCallsMax } from './recent-calls.ts';
 
 export interface TrainExample {
   label: string;
@@ -45,6 +45,38 @@ export function takeBatch(pending: PendingCall[]): PendingCall[] {
     count++;
   }
   return pending.splice(0, count);
+}
+
+/** Leaves out calls that were learnt. Rejects, with RATE_LIMITED, those whose repetition would not be known. */
+export function withoutLearnt(
+  calls: PendingCall[],
+  state: Pick<ClassifierState, 'hasLearntCall' | 'hasRoomForCall'>,
+  nowMs: number,
+): PendingCall[] {
+  return calls.filter(({ eventId, reject }) => {
+    if (state.hasLearntCall(eventId)) return false;
+    if (state.hasRoomForCall(eventId, nowMs)) return true;
+    reject(tooManyKeyed());
+    return false;
+  });
+}
+
+const tooManyKeyed = () =>
+  new HubError(
+    'RATE_LIMITED',
+    `The classifier was trained with ${keyedCallsMax} Idempotency-Keys in a day. Send more examples with each, or none.`,
+    { retryable: true, retryAfterMs: 60_000 },
+  );
+
+/** Settles a call that was learnt, now or before. */
+export function settle(
+  { eventId, job, resolve, reject }: PendingCall,
+  state: Pick<ClassifierState, 'resultOf'>,
+) {
+  const results = state.resultOf(eventId);
+  if (results !== undefined || job !== undefined) resolve(results ?? []);
+  else
+    reject(new HubError('IDEMPOTENCY_CONFLICT', 'The examples were learnt. The answer is no longer stored.'));
 }
 
 /** Rejects, with QUOTA_EXCEEDED, each call whose new labels exceed the number of classes. Returns the others. */

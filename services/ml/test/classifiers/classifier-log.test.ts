@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { CallStop } from '@datahub/service-kit/call/call';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ClassifierLog } from '../../src/classifiers/classifier-log.ts';
@@ -64,6 +64,21 @@ describe('the processes of one classifier', () => {
     const first = await a.train([{ label: 'tea', text: 'green tea' }], 'event-1');
     expect(await b.train([{ label: 'tea', text: 'green tea' }], 'event-1')).toEqual(first);
     expect(await a.read(({ classes }) => [...classes.values()][0]?.observations)).toBe(1);
+  });
+
+  it('learn a call with an Idempotency-Key once, also when its results are no longer stored', async () => {
+    const id = hash('sha256', 'a key', 'base64url');
+    const tea = [{ label: 'tea', text: 'green tea' }];
+    const a = create();
+    await a.train(tea, id);
+    const others = await Promise.all(Array.from({ length: 1_001 }, () => a.train(tea)));
+    expect(others.map((results) => results[0]?.observations)).toEqual(others.map((_, i) => i + 2));
+    await a.train(tea);
+    await expect.poll(() => store.snapshots.get('account', 'classifier')).not.toBeNull();
+    for (const log of [a, create()]) {
+      await expect(log.train(tea, id)).rejects.toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' });
+      expect(await log.read(({ classes }) => [...classes.values()][0]?.observations)).toBe(1_003);
+    }
   });
 
   it('count a label of an earlier version that is not composed as the same class', async () => {
