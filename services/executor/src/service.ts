@@ -32,6 +32,7 @@ import { createDial, type Dial } from './network/dialer.ts';
 import { fetchIssuerKeys } from './network/issuer-keys.ts';
 import type { FetchDeps } from './network/json-object.ts';
 import { type LoginAttempt, LoginAttempts } from './network/login-attempts.ts';
+import { createLongRows } from './network/long-rows.ts';
 import { createResolve, createServiceResolve, type ServiceResolve } from './network/resolver.ts';
 import { connectToBastion } from './network/ssh/connection.ts';
 import { createTunnelDial, Tunnel } from './network/ssh/tunnel.ts';
@@ -318,6 +319,7 @@ function createConnect(
   const factsOf = new WeakMap<SourceDefinition, SourceFacts>();
   const tokens = createRdsTokens(config.rdsIam, Date.now);
   const logins = new LoginAttempts({ catalog: deps.catalog, nowMs: Date.now });
+  const takeLongRow = createLongRows();
   const dialBehind = createDialBehind(config, { dialFor, policy, logins });
   const connect = async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
     const facts = factsOf.get(source) ?? {};
@@ -332,6 +334,7 @@ function createConnect(
       signal,
       isAwake,
       rowBytesMax,
+      takeLongRow: () => takeLongRow(accountId),
       comments: statementComments && source.servers?.statementComments !== 'off',
       facts,
     };

@@ -52,38 +52,48 @@ export function readInPlace(socket: Duplex, consume: OnBytes): void {
   socket.resume();
 }
 
-/** Rows of more bytes are read in turns of their own: what is made of one can take a hundred milliseconds. */
+/** Rows of more bytes are long; see `LongRows`. */
 export const longRowBytes = 262_144;
 
-/** Keeps the start of a message until the rest has arrived, and one of more than `longBytes` until its turn. */
+/** Whether a long message waits for its rest, or for the next call of `join`, which returns it. */
+export type LongMessage = 'begun' | 'whole' | undefined;
+
+/** Room behind a long message, for the start of what follows it. */
+const restBytes = 65_536;
+
+/** Keeps the start of a message until the rest has arrived, and one of more than `longBytes` for one call more. */
 export class Carry {
   readonly #longBytes: number;
-  /** True after `join` returned nothing because a long message has arrived: the next call returns it. */
-  hasLong = false;
   #start: Buffer | undefined;
   /** The length of the whole message; 0 until its header is complete. */
   #needed = 0;
   #parts: Buffer[] = [];
   #partBytes = 0;
+  /** A long message, as far as it has arrived. Parts and a copy of them would take twice the memory. */
+  #collected: Buffer | undefined;
+  #collectedBytes = 0;
 
   constructor(longBytes = Number.POSITIVE_INFINITY) {
     this.#longBytes = longBytes;
   }
 
+  get long(): LongMessage {
+    if (this.#collected === undefined) return undefined;
+    return this.#collectedBytes < this.#needed ? 'begun' : 'whole';
+  }
+
   /** The kept start and these bytes in one buffer; undefined if the message is still incomplete. */
   join(bytes: Buffer): Buffer | undefined {
+    if (this.#collected !== undefined) return this.#collect(this.#collected, bytes);
     const start = this.#start;
     if (start === undefined) return bytes;
-    const isComplete = this.#needed <= start.length + this.#partBytes + bytes.length;
-    if (!isComplete || (this.#needed > this.#longBytes && !this.hasLong)) {
+    if (this.#needed > start.length + this.#partBytes + bytes.length) {
       this.#parts.push(Buffer.from(bytes));
       this.#partBytes += bytes.length;
-      this.hasLong = isComplete;
       return undefined;
     }
     const whole = this.#partBytes === 0 ? putBefore(start, bytes) : undefined;
     const joined = whole ?? Buffer.concat([start, ...this.#parts, bytes]);
-    this.hasLong = false;
     this.#start = undefined;
     this.#parts = [];
     this.#partBytes = 0;
@@ -92,8 +102,22 @@ export class Carry {
 
   /** Keeps the message that begins at `at`. It has `needed` bytes in total, or 0 if that is not known yet. */
   keep(bytes: Buffer, at: number, needed: number): void {
-    this.#start = Buffer.from(bytes.subarray(at));
     this.#needed = needed;
+    if (needed <= this.#longBytes) this.#start = Buffer.from(bytes.subarray(at));
+    else {
+      this.#collected = Buffer.allocUnsafeSlow(needed + restBytes);
+      this.#collectedBytes = bytes.copy(this.#collected, 0, at);
+    }
+  }
+
+  #collect(collected: Buffer, bytes: Buffer): Buffer | undefined {
+    const wasWhole = this.long === 'whole';
+    const fits = bytes.length <= collected.length - this.#collectedBytes;
+    const all = fits ? collected : Buffer.concat([collected.subarray(0, this.#collectedBytes), bytes]);
+    if (fits) bytes.copy(all, this.#collectedBytes);
+    this.#collectedBytes += bytes.length;
+    this.#collected = wasWhole ? undefined : all;
+    return wasWhole ? all.subarray(0, this.#collectedBytes) : undefined;
   }
 }
 

@@ -7,3 +7,6 @@ export interface ServerStream extends Duplex {
   /** Of TCP; undefined once the socket is closed, and for a stream through a bastion. */
   readonly localPort?: number | undefined;
 }
+
+/** Takes a place for collecting a long row. Resolves with the function that gives it back. */
+export type TakeLongRow = () => Promise<() => void>;

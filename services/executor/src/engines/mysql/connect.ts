@@ -55,6 +55,7 @@ async function open(settings: ConnectSettings, deps: MysqlDeps, tls: boolean): P
     socket: driver.stream,
     rowBytesMax: deps.rowBytesMax,
     isAwake: deps.isAwake,
+    takeLongRow: deps.takeLongRow,
     comments: deps.comments ?? false,
     serverVersion: versionOf(driver),
     isMariadb: driver._isMariaDB,

@@ -2,7 +2,7 @@
  * Packets of the MySQL client/server protocol: splits the stream, joins packets of one payload, and writes commands.
  */
 
-import { Carry, longRowBytes } from '../../network/shared-read-buffer.ts';
+import { Carry, type LongMessage, longRowBytes } from '../../network/shared-read-buffer.ts';
 import { RowTooLarge } from '../shared/bounds.ts';
 
 /** Returns true to read no further packet now. */
@@ -27,15 +27,14 @@ export class PacketReader {
     this.#rowBytesMax = rowBytesMax;
   }
 
-  /** True if a long packet waits for the next `push`. */
-  get hasLong(): boolean {
-    return this.#carry.hasLong;
+  get long(): LongMessage {
+    return this.#carry.long;
   }
 
   push(bytes: Buffer, onPacket: OnPacket): void {
     const source = this.#carry.join(bytes);
     if (source === undefined) {
-      this.isStopped = this.#carry.hasLong;
+      this.isStopped = this.long === 'whole';
       return;
     }
     let at = 0;

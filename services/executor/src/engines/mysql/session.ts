@@ -2,7 +2,7 @@
 
 import type { RunOptions, Statement } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
-import type { ServerStream } from '../../ports/server-stream.ts';
+import type { ServerStream, TakeLongRow } from '../../ports/server-stream.ts';
 import type { Canceller } from './cancel.ts';
 import * as protocol from './protocol.ts';
 import { beganReadOnly, type Commands, ok, type Response } from './wire.ts';
@@ -16,6 +16,7 @@ export interface MysqlSession {
   rowBytesMax: number | undefined;
   /** See `ConnectDeps`. */
   isAwake: (() => boolean) | undefined;
+  takeLongRow: TakeLongRow | undefined;
   /** True if statements are sent with their comments. */
   comments: boolean;
   threadId: number;

@@ -2,9 +2,9 @@
 
 import { once } from 'node:events';
 import type { HubError } from '@datahub/service-kit/call/error';
-import { nextTurn } from '@datahub/service-kit/yield-to-loop';
+import { LongRows } from '../../network/long-rows.ts';
 import { readInPlace } from '../../network/shared-read-buffer.ts';
-import type { ServerStream } from '../../ports/server-stream.ts';
+import type { ServerStream, TakeLongRow } from '../../ports/server-stream.ts';
 import { defaultRowBytesMax } from '../shared/bounds.ts';
 import { brokenError, toHubError } from './errors.ts';
 import { PacketReader, readOk } from './protocol.ts';
@@ -60,6 +60,7 @@ export const beganReadOnly: Response = (source, start, end) => {
 export interface WireOptions {
   rowBytesMax?: number | undefined;
   isAwake?: (() => boolean) | undefined;
+  takeLongRow?: TakeLongRow | undefined;
 }
 
 export class Wire {
@@ -72,14 +73,17 @@ export class Wire {
   /** True if the server has sent anything but an error since the wire was last idle. */
   #answered = false;
   #isPaused = false;
-  /** A long packet has arrived and has its turn later. */
-  #awaitsTurn = false;
+  readonly #longRows: LongRows;
   readonly #isAwake: () => boolean;
   #onClose: () => void = () => {};
 
   /** Commands are sent while `isAwake` returns true. */
-  constructor(socket: ServerStream, { rowBytesMax = defaultRowBytesMax, isAwake = () => true }: WireOptions) {
+  constructor(
+    socket: ServerStream,
+    { rowBytesMax = defaultRowBytesMax, isAwake = () => true, takeLongRow }: WireOptions,
+  ) {
     this.#socket = socket;
+    this.#longRows = new LongRows(takeLongRow, () => this.#isPaused || this.closed || this.resume());
     this.#isAwake = isAwake;
     this.#reader = new PacketReader(rowBytesMax);
     for (const event of ['end', 'close', 'error']) socket.removeAllListeners(event);
@@ -137,9 +141,9 @@ export class Wire {
 
   resume(): void {
     this.#isPaused = false;
-    if (this.#awaitsTurn) return;
+    if (this.#longRows.isWaiting) return;
     if (this.#reader.isStopped) this.#read(nothing);
-    if (!this.#isPaused) this.#socket.resume();
+    if (!this.#longRows.look(this.#reader.long, this.#isPaused) && !this.#isPaused) this.#socket.resume();
   }
 
   /** Reads the next packet in that turn. */
@@ -160,6 +164,7 @@ export class Wire {
   close(cause?: unknown): void {
     if (this.closed) return;
     this.closed = true;
+    this.#longRows.close();
     this.#socket.destroy();
     for (const exchange of this.#exchanges.splice(0)) breakOff(exchange, this.broken(cause));
     this.#onClose();
@@ -180,13 +185,7 @@ export class Wire {
     } catch (err) {
       this.close(err);
     }
-    if (!this.#reader.hasLong || this.#awaitsTurn) return;
-    this.#awaitsTurn = true;
-    this.#socket.pause();
-    void nextTurn().then(() => {
-      this.#awaitsTurn = false;
-      if (!this.#isPaused && !this.closed) this.resume();
-    });
+    if (this.#longRows.look(this.#reader.long, this.#isPaused)) this.#socket.pause();
   }
 
   #take(source: Buffer, start: number, end: number): void {

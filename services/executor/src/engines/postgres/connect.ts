@@ -68,7 +68,7 @@ async function openWire(settings: ConnectSettings, deps: ConnectDeps, startUp: S
   const plainAllowed = settings.tls.mode === 'prefer';
   const { socket, secure } = await openServerSocket(settings, deps, { signal: deps.signal, plainAllowed });
   try {
-    const wire = new Wire(socket, deps.isAwake);
+    const wire = new Wire(socket, deps.isAwake, deps.takeLongRow);
     const { user, password, database, tls } = settings;
     const verified = secure && tls.mode === 'verify-full';
     using _listening = onAbort(deps.signal, () => wire.close());

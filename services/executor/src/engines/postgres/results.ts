@@ -1,6 +1,7 @@
 /** Reads the response to an execution: passes rows to the sink, and collects the affected count and errors. */
 
 import { isDeepStrictEqual } from 'node:util';
+import { longRowBytes } from '../../network/shared-read-buffer.ts';
 import type { Outcome } from '../../ports/engine.ts';
 import type { RowSink, SinkColumn } from '../../ports/row-sink.ts';
 import { turnForResult } from '../../result/column-turns.ts';
@@ -162,6 +163,7 @@ export class ResultReader {
       resume();
       return;
     }
+    if (source.length > longRowBytes) this.#viewOf(noSource);
     if (sink.full) pause();
   }
 
@@ -176,6 +178,7 @@ export class ResultReader {
 }
 
 const nothing = new DataView(new ArrayBuffer(0));
+const noSource = Buffer.alloc(0);
 
 function beginRows(prepared: Prepared, options: ResultOptions): void {
   const { sink, binary, serverTypes } = options;

@@ -1,8 +1,8 @@
 /** Exchanges with the server: bytes out, messages in until it is ready again, several on their way in order. */
 
-import { nextTurn } from '@datahub/service-kit/yield-to-loop';
-import { Carry, longRowBytes, readInPlace } from '../../network/shared-read-buffer.ts';
-import type { ServerStream } from '../../ports/server-stream.ts';
+import { LongRows } from '../../network/long-rows.ts';
+import { Carry, type LongMessage, longRowBytes, readInPlace } from '../../network/shared-read-buffer.ts';
+import type { ServerStream, TakeLongRow } from '../../ports/server-stream.ts';
 import { logInBytesMax, pieceBytes, RowTooLarge, unaskedBytesMax } from '../shared/bounds.ts';
 import { brokenError } from './errors.ts';
 import { copyFail } from './protocol.ts';
@@ -48,15 +48,15 @@ export class Wire {
   /** Of messages that nobody had asked for, since the last one that somebody had. */
   #unaskedBytes = 0;
   #isPaused = false;
-  /** A long message has arrived and has its turn later. */
-  #awaitsTurn = false;
+  readonly #longRows: LongRows;
   readonly #isAwake: () => boolean;
   #onClose: () => void = () => {};
 
   /** Nobody is logged in yet: messages are small. Commands are sent while `isAwake` returns true. */
-  constructor(socket: ServerStream, isAwake = () => true) {
+  constructor(socket: ServerStream, isAwake = () => true, takeLongRow?: TakeLongRow) {
     this.#socket = socket;
     this.#isAwake = isAwake;
+    this.#longRows = new LongRows(takeLongRow, () => this.#isPaused || this.closed || this.resume());
     for (const event of ['end', 'close', 'error', 'drain']) socket.removeAllListeners(event);
     socket.on('error', () => {});
     socket.on('close', () => this.close());
@@ -116,9 +116,9 @@ export class Wire {
 
   resume(): void {
     this.#isPaused = false;
-    if (this.#awaitsTurn) return;
+    if (this.#longRows.isWaiting) return;
     if (this.#reader.isStopped) this.#read(nothing);
-    if (!this.#isPaused) this.#socket.resume();
+    if (!this.#longRows.look(this.#reader.long, this.#isPaused) && !this.#isPaused) this.#socket.resume();
   }
 
   /** Reads the next message in that turn, also if it has arrived. */
@@ -131,6 +131,7 @@ export class Wire {
   close(cause?: unknown): void {
     if (this.closed) return;
     this.closed = true;
+    this.#longRows.close();
     this.#socket.destroy();
     const unanswered = !this.#answered;
     for (const { reject, error } of this.#exchanges.splice(0))
@@ -145,13 +146,7 @@ export class Wire {
     } catch (err) {
       this.close(err);
     }
-    if (!this.#reader.hasLong || this.#awaitsTurn) return;
-    this.#awaitsTurn = true;
-    this.#socket.pause();
-    void nextTurn().then(() => {
-      this.#awaitsTurn = false;
-      if (!this.#isPaused && !this.closed) this.resume();
-    });
+    if (this.#longRows.look(this.#reader.long, this.#isPaused)) this.#socket.pause();
   }
 
   /** Counts a message that no command asked for, such as a notice. A server that sends too many is disconnected. */
@@ -211,16 +206,15 @@ class FrameReader {
     this.bytesMax = bytesMax;
   }
 
-  /** True if a long message waits for the next `push`. */
-  get hasLong(): boolean {
-    return this.#carry.hasLong;
+  get long(): LongMessage {
+    return this.#carry.long;
   }
 
   /** Throws for a length that cannot be, and for one beyond the bound as soon as it is announced. */
   push(bytes: Buffer, onMessage: OnMessage): void {
     const source = this.#carry.join(bytes);
     if (source === undefined) {
-      this.isStopped = this.#carry.hasLong;
+      this.isStopped = this.long === 'whole';
       return;
     }
     let at = 0;

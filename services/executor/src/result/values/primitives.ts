@@ -353,6 +353,9 @@ export class ByteWriter {
     const taken = this.buffer.subarray(0, this.position);
     this.buffer = nothing;
     this.view = nothingView;
+    // It can have the megabytes of a long row, and the next row may be far.
+    this.#source = nothing;
+    this.#sourceView = nothingView;
     this.#nextBytes = nextBytes;
     this.position = 0;
     return taken;
