@@ -27,6 +27,9 @@ export function spanRecord(
   watch: WatchDoc,
   { span, ...why }: { span: Span; outcome: 'missed' | 'skipped'; code?: string; detail?: string },
 ): CompanionWrite {
+  const { schedule } = watch;
+  const ticks =
+    'everyS' in schedule ? Math.floor((span.last - span.first) / (1_000 * schedule.everyS)) + 1 : span.ticks;
   return runRecord({
     id: runIdOf(catalog, watch.id, span.first),
     accountId: watch.accountId,
@@ -35,7 +38,7 @@ export function spanRecord(
     hubId: watch.hubId,
     dueAt: span.first,
     untilAt: span.last,
-    ticks: span.ticks,
+    ticks,
     manual: false,
     startedAt: null,
     endedAt: catalog.nowMs(),

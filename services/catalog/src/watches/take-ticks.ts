@@ -147,9 +147,8 @@ async function chooseTick(
   const nextTick = nextTickOf(catalog, watch);
   const { before, ...span } = await spanOf(nextTick, tick, now);
   const next = nextTick(span.last);
-  const hasMore = next !== null && next <= now;
   const missed = { outcome: 'missed', detail: 'No gateway ran the watch in time.' } as const;
-  if (hasMore || watch.schedule.missed === 'skip')
+  if (watch.schedule.missed === 'skip')
     return { beside: [spanRecord(catalog, watch, { span, ...missed })], next };
   const beside = before === undefined ? [] : [spanRecord(catalog, watch, { span: before, ...missed })];
   return { due: toDue(span.last), beside, next };

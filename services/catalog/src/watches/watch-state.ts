@@ -10,8 +10,9 @@ import type { TickLease, WatchDoc, WatchStateDoc } from './documents.ts';
 import { pauseEntry, type Span, watchData } from './records.ts';
 import type { NextTick } from './schedule.ts';
 
-/** Ticks that one record stands for, so that a long pause of the hub is counted in small steps. */
-const spanTicksMax = 1_000;
+/** Ticks of one record that are counted one by one. */
+const countedMax = 1_000;
+const windowMs = 60_000;
 
 type Members = { [K in keyof WatchStateDoc]?: WatchStateDoc[K] | undefined };
 
@@ -96,7 +97,7 @@ export async function pauseWatch(
   if (paused !== null) await settleState(catalog, paused, { reschedules: false });
 }
 
-/** The ticks from `first` up to a moment, at most as many as one record stands for. */
+/** The ticks from `first` up to a moment; of more than 1,000 it says so many. `before`: without the last one. */
 export async function spanOf(
   next: NextTick,
   first: number,
@@ -105,12 +106,29 @@ export async function spanOf(
   const mayYield = createLoopYield();
   let span: Span = { first, last: first, ticks: 1 };
   let before: Span | undefined;
-  while (span.ticks < spanTicksMax) {
+  while (span.ticks < countedMax) {
     const tick = next(span.last);
-    if (tick === null || tick > until) break;
+    if (tick === null || tick > until) return { ...span, before };
     before = span;
     span = { first, last: tick, ticks: span.ticks + 1 };
     await mayYield();
   }
-  return { ...span, before };
+  const last = await lastTick(next, span.last, until);
+  if (last === span.last) return { ...span, before };
+  return { ...span, last, before: { ...span, last: await lastTick(next, span.last, last - 1) } };
+}
+
+/** The last tick from `from`, which is one, up to a moment. Looks for it in the last minute, then in twice as much. */
+async function lastTick(next: NextTick, from: number, until: number): Promise<number> {
+  const mayYield = createLoopYield();
+  let last = from;
+  for (let back = windowMs; last === from && until - back > from; back *= 2) {
+    const tick = next(until - back);
+    if (tick !== null && tick <= until) last = tick;
+  }
+  for (let tick = next(last); tick !== null && tick <= until; tick = next(last)) {
+    last = tick;
+    await mayYield();
+  }
+  return last;
 }

@@ -165,6 +165,35 @@ describe('schedules', () => {
     expect(turns).toBeGreaterThan(10);
   });
 
+  it.each([
+    ['every 10 s', { everyS: 10 }, '2035-12-31T23:59:50.000Z', '2035-12-31T23:59:40.000Z'],
+    [
+      'each minute',
+      { cron: '* * * * *', timeZone: 'UTC' },
+      '2035-12-31T23:59:00.000Z',
+      '2035-12-31T23:58:00.000Z',
+    ],
+    [
+      'weekly',
+      { cron: '0 6 * * 1', timeZone: 'UTC' },
+      '2035-12-31T06:00:00.000Z',
+      '2035-12-24T06:00:00.000Z',
+    ],
+    [
+      'on one day',
+      { cron: '*/2 0-9 1 6 *', timeZone: 'UTC' },
+      '2035-06-01T09:58:00.000Z',
+      '2035-06-01T09:56:00.000Z',
+    ],
+  ])('finds the last tick of years that were missed: %s', async (_, schedule, last, before) => {
+    const next = schedules('test.wtch.1', { ...schedule, missed: 'once' } as Schedule);
+    const first = next(Date.parse('2000-01-01T00:00:00Z')) as number;
+    const span = await spanOf(next, first, Date.parse('2035-12-31T23:59:59Z'));
+    expect([span.first, span.ticks]).toEqual([first, 1_000]);
+    expect(new Date(span.last).toISOString()).toBe(last);
+    expect(span.before && new Date(span.before.last).toISOString()).toBe(before);
+  });
+
   it('finds 29 February and the 31st', () => {
     expect(cronTicks('0 6 29 2 *', 'UTC', '2026-01-01T00:00:00Z', 2)).toEqual([
       '2028-02-29T06:00Z',

@@ -146,6 +146,15 @@ export function describeWatches(name: string, open: () => Promise<CatalogStore>)
       expect((await at.take()).length).toBe(2);
     });
 
+    it('has one record of years that were missed, and runs at once', async () => {
+      const [skips, once] = [await at.create(everyTen), await at.create({ everyS: 10, missed: 'once' })];
+      at.wait(10 * 365 * 86_400);
+      expect(await at.take()).toMatchObject([{ watchId: once }]);
+      at.wait(10);
+      expect(await at.take()).toMatchObject([{ watchId: skips }]);
+      expect(await at.runsOf(skips)).toMatchObject([{ outcome: 'missed', ticks: 31_536_000 }]);
+    });
+
     it('runs again at the next tick after the clock was set back', async () => {
       const watchId = await at.create(everyTen);
       at.wait(86_400);
