@@ -133,7 +133,7 @@ export function openExecutor(config: ExecutorConfig, deps: ExecutorDeps): Execut
   return {
     executor: {
       execute: createExecute({ ...deps, ...shared, limits, transfer, answers, events }),
-      ...createSourceCalls(sourceDeps),
+      ...createSourceCalls({ ...sourceDeps, checked: drift?.checked }),
       findCommit: createFindCommit(shared),
       ...createFetches(dialFor, events),
       readStatistics: async (request, ctx) =>

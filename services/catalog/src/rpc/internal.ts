@@ -175,10 +175,11 @@ function createTakeSourceCheck(catalog: Catalog): InternalCalls['takeSourceCheck
   return async ({ sourceId, everyMs }, ctx) => {
     const { hubId, accountId } = await loadSource(catalog, requirePrincipal(ctx), sourceId);
     const check = { id: sourceId, accountId, hubId };
-    if (everyMs !== undefined && !(await takeCheck(catalog, check, everyMs)))
-      return { taken: false, queryIds: [] };
+    const taken = everyMs === undefined || (await takeCheck(catalog, check, everyMs));
+    const takenAt = (await catalog.store.sourceChecks.get(accountId, sourceId))?.takenAt;
+    if (!taken) return { taken, queryIds: [], takenAt };
     await sweepSource(catalog.store, check);
-    return { taken: true, queryIds: await queriesOf(catalog, accountId, sourceId) };
+    return { taken: true, queryIds: await queriesOf(catalog, accountId, sourceId), takenAt };
   };
 }
 

@@ -136,6 +136,9 @@ describe('the check of a source', () => {
     expect(await take()).toBe(true);
     now += 89_999;
     expect(await take()).toBe(false);
+    const ctx = createCallContext({ timeoutMs: 60_000, principal });
+    const left = { taken: false, queryIds: [], takenAt: 100_000_000 };
+    expect(await calls.takeSourceCheck({ sourceId: 's', everyMs: 90_000 }, ctx)).toEqual(left);
     now -= 86_400_000;
     expect(await take()).toBe(true);
     expect(await take()).toBe(false);

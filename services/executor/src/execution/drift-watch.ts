@@ -29,6 +29,8 @@ export interface DriftWatchOptions {
 export interface DriftWatch {
   /** The number of queries that sources rejected in the last rounds of this executor. */
   readonly broken: number;
+  /** Counts what another check of a whole source, taken at a time of the catalog, has found. */
+  checked(sourceId: string, count: number, takenAt: number | undefined): void;
   close(): Promise<void>;
 }
 
@@ -58,8 +60,9 @@ export function startDriftWatch(options: DriftWatchOptions): DriftWatch {
 
   const round = async ({ sourceId, accountId, everyMs, stepMs }: Round): Promise<void> => {
     const ctx = () => createCallContext({ timeoutMs: checkTimeoutMs, principal: principalOf(accountId) });
-    const { taken, queryIds } = await catalog.takeSourceCheck({ sourceId, everyMs }, ctx());
-    if (!taken) return broken.set(sourceId, 0, now());
+    const { taken, queryIds, takenAt } = await catalog.takeSourceCheck({ sourceId, everyMs }, ctx());
+    if (!taken) return broken.leave(sourceId, takenAt);
+    broken.take(sourceId, takenAt);
     const startedAt = now();
     let rejected = 0;
     for (const [i, queryId] of queryIds.entries()) {
@@ -68,7 +71,7 @@ export function startDriftWatch(options: DriftWatchOptions): DriftWatch {
       if (signal.aborted) return;
       if (!(await options.check(queryId, ctx()).catch(toUnknown))) rejected++;
     }
-    broken.set(sourceId, rejected, now());
+    broken.set(sourceId, { count: rejected, takenAt, existsAt: now() });
   };
   const start = (one: Round): Promise<void> => {
     const work = round(one)
@@ -102,6 +105,7 @@ export function startDriftWatch(options: DriftWatchOptions): DriftWatch {
     get broken() {
       return broken.count;
     },
+    checked: (sourceId, count, takenAt) => broken.set(sourceId, { count, takenAt, existsAt: now() }),
     close: async () => {
       closing.abort();
       for (const timer of timers) clearInterval(timer);
@@ -110,17 +114,35 @@ export function startDriftWatch(options: DriftWatchOptions): DriftWatch {
   };
 }
 
+interface Found {
+  count: number;
+  /** When this executor took the check, by the clock of the catalog. */
+  takenAt: number | undefined;
+  existsAt: number;
+}
+
 /** The number of queries that each source rejected in its last round. */
 class BrokenQueries {
-  readonly #found = new Map<string, { count: number; existsAt: number }>();
+  readonly #found = new Map<string, Found>();
 
   get count(): number {
     return [...this.#found.values()].reduce((sum, { count }) => sum + count, 0);
   }
 
-  set(sourceId: string, count: number, at: number): void {
-    if (count > 0) this.#found.set(sourceId, { count, existsAt: at });
+  set(sourceId: string, found: Found): void {
+    if (found.count > 0) this.#found.set(sourceId, found);
     else this.#found.delete(sourceId);
+  }
+
+  /** A round begins. Until it ends, the count of the one before stands. */
+  take(sourceId: string, takenAt: number | undefined): void {
+    const found = this.#found.get(sourceId);
+    if (found !== undefined) found.takenAt = takenAt;
+  }
+
+  /** It is not time for a round. If another executor took the last one, it counts what that found. */
+  leave(sourceId: string, takenAt: number | undefined): void {
+    if (this.#found.get(sourceId)?.takenAt !== takenAt) this.#found.delete(sourceId);
   }
 
   /** The catalog lists the source. */

@@ -19,6 +19,7 @@ import { withCancellation } from './cancellation.ts';
 import { checkQuery, statementFaults } from './check.ts';
 import { describeQuery, describeTransaction } from './describe.ts';
 import { resolveDraft } from './draft.ts';
+import type { DriftWatch } from './drift-watch.ts';
 import { cancelReason, identity, toFailure } from './execution-error.ts';
 import { keyLimits } from './key-limits.ts';
 import {
@@ -36,6 +37,8 @@ import { detailOf } from './transactions/step-error.ts';
 import { Turn } from './turn.ts';
 
 export interface SourceDeps {
+  /** See `DriftWatch`. Undefined for what never checks a whole source. */
+  checked?: DriftWatch['checked'] | undefined;
   definitions: Pick<Definitions, 'source' | 'query' | 'hold'>;
   pools: Pick<PoolRegistry<SourceDefinition>, 'pool'>;
   catalog: Pick<Catalog, 'saveSignature' | 'resolveDraft' | 'takeSourceCheck'>;
@@ -103,7 +106,7 @@ export function createSourceCalls(
         const query = await storedQuery(queryId, ctx).catch(toUnreadable);
         return query && describer.check(query, ctx);
       };
-      return checkUntil(Math.min(ctx.deadlineAt, now() + checkMsMax) - answerMs, { queryIds, check, now });
+      return checkAll({ sourceId, queryIds, check }, ctx, deps);
     },
 
     checkQuery: async ({ compareTo, diff, ...draft }, ctx) => {
@@ -125,6 +128,23 @@ export function createSourceCalls(
       return { ...checked, diff: await diffRows([stored, query], diff, { ...deps, ctx }) };
     },
   };
+}
+
+interface SourceQueries {
+  sourceId: string;
+  queryIds: string[];
+  check(queryId: string): Promise<boolean | undefined>;
+}
+
+async function checkAll({ sourceId, queryIds, check }: SourceQueries, ctx: CallContext, deps: SourceDeps) {
+  const { now, catalog, checked } = deps;
+  const until = Math.min(ctx.deadlineAt, now() + checkMsMax) - answerMs;
+  const found = await checkUntil(until, { queryIds, check, now });
+  if (found.checked < queryIds.length) return found;
+  // A round would find the same.
+  const { takenAt } = await catalog.takeSourceCheck({ sourceId, everyMs: 0 }, ctx);
+  checked?.(sourceId, found.brokenQueryIds.length, takenAt);
+  return found;
 }
 
 /** A draft of the text that is stored already. It may be longer than a new one. */

@@ -24,6 +24,7 @@ describe('the drift watch', () => {
   let sealed: (typeof used & { engine: string })[];
   let taken: object[];
   let isTaken: boolean;
+  let takenAt: number;
   let rejected: Set<string>;
   let failures: unknown[];
   const queryIds = ['q0', 'q1', 'q2'];
@@ -37,6 +38,7 @@ describe('the drift watch', () => {
     syncBuiltinESMExports();
     [checked, sources, taken, isTaken] = [[], [used], [], true];
     [rejected, failures] = [new Set(), []];
+    takenAt = 1;
     sealed = [
       { ...used, engine: 'postgres' },
       { sourceId: 'idle', accountId: 'a', engine: 'mysql' },
@@ -47,7 +49,7 @@ describe('the drift watch', () => {
       catalog: {
         takeSourceCheck: async (request, ctx) => {
           taken.push({ ...request, accountId: ctx.principal?.accountId });
-          return { taken: isTaken, queryIds };
+          return { taken: isTaken, queryIds, takenAt };
         },
         listSealed: async () => ({ sources: sealed as never }),
       },
@@ -104,6 +106,21 @@ describe('the drift watch', () => {
     await vi.advanceTimersByTimeAsync(120_000);
     expect(watch.broken).toBe(0);
     expect(failures).toEqual([]);
+  });
+
+  it('counts what its last round of a source found, until another executor takes one', async () => {
+    sources = [];
+    rejected = new Set(['q0', 'q2']);
+    await vi.advanceTimersByTimeAsync(110_000);
+    expect(watch.broken).toBe(4);
+    isTaken = false;
+    await vi.advanceTimersByTimeAsync(intervalMs);
+    expect(watch.broken).toBe(4);
+    watch.checked('s', 1, takenAt);
+    expect(watch.broken).toBe(3);
+    takenAt = 2;
+    await vi.advanceTimersByTimeAsync(intervalMs);
+    expect(watch.broken).toBe(0);
   });
 
   it('forgets the broken queries of deleted sources, and of no others', async () => {

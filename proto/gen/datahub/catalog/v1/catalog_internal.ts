@@ -282,6 +282,8 @@ export interface TakeSourceCheckResponse {
   /** False if another caller took the check. */
   taken: boolean;
   queryIds: string[];
+  /** When it was taken last, in milliseconds since 1970. Absent if it never was. */
+  takenAt?: number | undefined;
 }
 
 export interface SaveSignatureResponse {
@@ -2335,7 +2337,7 @@ export const TakeSourceCheckRequest: MessageFns<TakeSourceCheckRequest> = {
 };
 
 function createBaseTakeSourceCheckResponse(): TakeSourceCheckResponse {
-  return { taken: false, queryIds: [] };
+  return { taken: false, queryIds: [], takenAt: undefined };
 }
 
 export const TakeSourceCheckResponse: MessageFns<TakeSourceCheckResponse> = {
@@ -2345,6 +2347,9 @@ export const TakeSourceCheckResponse: MessageFns<TakeSourceCheckResponse> = {
     }
     for (const v of message.queryIds) {
       writer.uint32(18).string(v!);
+    }
+    if (message.takenAt !== undefined) {
+      writer.uint32(24).int64(message.takenAt);
     }
     return writer;
   },
@@ -2376,6 +2381,14 @@ export const TakeSourceCheckResponse: MessageFns<TakeSourceCheckResponse> = {
             }
 
             message.queryIds.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.takenAt = longToNumber(reader.int64());
             continue;
           }
         }
@@ -4440,6 +4453,17 @@ export interface CatalogInternalServiceServer extends UntypedServiceImplementati
   /** The same for the secrets of destinations. */
   listSealedSecrets: handleUnaryCall<ListSealedSecretsRequest, ListSealedSecretsResponse>;
   resealSecrets: handleUnaryCall<ResealSecretsRequest, ResealSecretsResponse>;
+}
+
+function longToNumber(int64: { toString(): string }): number {
+  const num = globalThis.Number(int64.toString());
+  if (num > globalThis.Number.MAX_SAFE_INTEGER) {
+    throw new globalThis.Error("Value is larger than Number.MAX_SAFE_INTEGER");
+  }
+  if (num < globalThis.Number.MIN_SAFE_INTEGER) {
+    throw new globalThis.Error("Value is smaller than Number.MIN_SAFE_INTEGER");
+  }
+  return num;
 }
 
 export interface MessageFns<T> {
