@@ -81,7 +81,8 @@ const formatWithoutSeed = 5;
 /** Of snapshots whose rows have no places. */
 const formatWithoutPlaces = 4;
 const formats = new Set([format, formatWithoutSeed, formatWithoutPlaces]);
-const bytesPerClass = 512;
+/** With a label of 200 characters. */
+const bytesPerClass = 1_024;
 /** The number of jobs whose counts are stored. */
 const jobsMax = 1_000;
 const bytesPerJob = 128;

@@ -14,7 +14,8 @@ export interface CallResult {
 /** The most calls, and results of all calls, that are stored. Those of the last event are always stored. */
 const callsMax = 1_000;
 const resultsMax = 20_000;
-const bytesPerResult = 64;
+/** Restored from a snapshot, each has a copy of its class's id. */
+const bytesPerResult = 128;
 
 /** How long a call with an Idempotency-Key can be repeated, and a margin for clocks. */
 const keyedMs = 25 * 3_600_000;

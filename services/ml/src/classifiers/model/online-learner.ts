@@ -57,8 +57,6 @@ const newSteps = { alone: calibrations, beside: 2 };
 const heldOutEnough = 50;
 const calibratedFrom = 200;
 
-/** The bytes of a row and a weight of an encoded example. */
-const bytesPerFeature = 8;
 const noVector = new Float32Array(0);
 
 /** The content of a snapshot. A change needs a new `format`: hubs then learn each log again. */
@@ -144,8 +142,7 @@ class OnlineLearner implements Learner {
 
   get size(): number {
     const { table, dense } = this.#model;
-    const kept = bytesPerFeature * this.#replayBuffer.features;
-    return table.size + dense.size + kept + (this.#smallSample?.size ?? 0);
+    return table.size + dense.size + this.#replayBuffer.size + (this.#smallSample?.size ?? 0);
   }
 
   learn(classId: string, text: string): Score | undefined {

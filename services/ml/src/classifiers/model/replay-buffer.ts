@@ -19,6 +19,10 @@ export interface ReplayBufferState {
   heldOut: Map<number, VectorExample[]>;
 }
 
+/** A row and a weight. */
+const bytesPerFeature = 8;
+/** What an example takes beside its features and its vector: objects, and the buffers of two arrays. */
+const bytesPerExample = 450;
 const keptMax = 4_000;
 const keptPerClassMin = 20;
 /** Features in the reservoirs, 8 bytes each. With many classes, `keptPerClassMin` may exceed this bound. */
@@ -46,6 +50,7 @@ export class ReplayBuffer {
   #kept = 0;
   #features = 0;
   #heldOutFeatures = 0;
+  #heldOutBytes = 0;
   /** In the order in which the classes first appeared. */
   #reservoirs: Reservoir[] = [];
 
@@ -61,9 +66,10 @@ export class ReplayBuffer {
     return count;
   }
 
-  /** The number of features of all examples, in the reservoirs and held out. */
-  get features(): number {
-    return this.#features + this.#heldOutFeatures;
+  /** Approximate memory in bytes. */
+  get size(): number {
+    const features = this.#features + this.#heldOutFeatures;
+    return bytesPerFeature * features + bytesPerExample * this.#kept + this.#heldOutBytes;
   }
 
   /**
@@ -81,14 +87,16 @@ export class ReplayBuffer {
     heldOut.set(example.classIndex, ring);
     ring.push({ example, vector });
     this.#heldOutFeatures += example.rows.length;
+    this.#heldOutBytes += bytesPerExample + vector.byteLength;
     const share = Math.min(heldOutMax, heldOutShareMax * this.#seen) / heldOut.size;
     const room = Math.max(heldOutPerClassMin, Math.floor(Math.min(share, heldOutShareOfClassMax * number)));
-    const leaving = ring.splice(0, Math.min(leavingMax, ring.length - room)).map((one) => one.example);
+    const leaving = ring.splice(0, Math.min(leavingMax, ring.length - room));
     for (const one of leaving) {
-      this.#heldOutFeatures -= one.rows.length;
-      this.#addToReservoir(one);
+      this.#heldOutFeatures -= one.example.rows.length;
+      this.#heldOutBytes -= bytesPerExample + one.vector.byteLength;
+      this.#addToReservoir(one.example);
     }
-    return leaving;
+    return leaving.map((one) => one.example);
   }
 
   /** Returns a random example from the reservoirs. Its class is drawn evenly, or in proportion to the examples seen. */
@@ -163,14 +171,17 @@ export class ReplayBuffer {
   #computeTotals(): void {
     const { reservoirs, heldOut } = this.state;
     this.#reservoirs = [...reservoirs.values()];
-    [this.#seen, this.#kept, this.#features, this.#heldOutFeatures] = [0, 0, 0, 0];
+    [this.#seen, this.#kept, this.#features, this.#heldOutFeatures, this.#heldOutBytes] = [0, 0, 0, 0, 0];
     for (const { seen, kept } of this.#reservoirs) {
       this.#seen += seen;
       this.#kept += kept.length;
       for (const { rows } of kept) this.#features += rows.length;
     }
     for (const ring of heldOut.values())
-      for (const { example } of ring) this.#heldOutFeatures += example.rows.length;
+      for (const { example, vector } of ring) {
+        this.#heldOutFeatures += example.rows.length;
+        this.#heldOutBytes += bytesPerExample + vector.byteLength;
+      }
   }
 
   #randomOf<T>(examples: T[] | undefined): T | undefined {

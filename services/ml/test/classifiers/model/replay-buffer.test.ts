@@ -66,3 +66,14 @@ describe('the held-out examples', () => {
     expect([buffer.drawHeldOut(), buffer.draw(true), buffer.draw(false)]).toEqual(Array(3).fill(undefined));
   });
 });
+
+it('counts what examples take beside their features, also after it was restored', () => {
+  const buffer = new ReplayBuffer();
+  const vector = new Float32Array(100);
+  for (let number = 1; number <= 600; number++)
+    buffer.add({ example: example(number % 2, number), vector }, Math.ceil(number / 2));
+  expect(buffer.size).toBeGreaterThan(400 * (600 + buffer.heldOutCount));
+  expect(new ReplayBuffer(buffer.state).size).toBe(buffer.size);
+  for (const classIndex of [0, 1]) buffer.drop(classIndex);
+  expect(buffer.size).toBe(0);
+});
