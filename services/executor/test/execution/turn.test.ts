@@ -1,11 +1,11 @@
 import { createCallContext, Deadlines } from '@datahub/service-kit/call/call';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createSourceCalls, type SourceDeps } from '../../src/execution/source-calls.ts';
 import { createDiffSemaphore, createSchemaSemaphore } from '../../src/execution/turn.ts';
 import { answerNow, FakeConnection, hang, key, source } from '../fakes/pipeline.ts';
 
-vi.useFakeTimers();
-afterEach(() => vi.clearAllTimers());
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
 
 function setup() {
   const schemas = createSchemaSemaphore();
