@@ -26,7 +26,9 @@ beforeAll(async () => {
   const port = await freePort();
   origin = `http://127.0.0.1:${port}`;
   provider = await startProvider(origin);
-  hub = await spawnHub({ PORT: String(port), ...oidcSettings(provider, origin) });
+  // Operators write the slash that the provider's own name lacks.
+  const issuer = { DATAHUB_OIDC_ISSUER: `${provider.issuer}/` };
+  hub = await spawnHub({ PORT: String(port), ...oidcSettings(provider, origin), ...issuer });
   for (const label of ['A', 'B', 'C'])
     hubIds.push((await hub.api.ok(hub.api.post('/v1/hubs', { label }))).hubId);
 });

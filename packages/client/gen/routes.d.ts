@@ -2503,6 +2503,8 @@ export interface Routes {
     answer: {
       generated: string;
       generator: string;
+      /** Set if a limit of the key or of the hub cut the rows of the query. */
+      truncated?: true | undefined;
     };
   };
   /** Create a board */

@@ -64,6 +64,8 @@ function welcome(hub: GreetingHub, { key, keyPlace, keyInShell }: KeyAccess, dem
       : `API key:  in ${keyPlace}; "npm run datahub -- whoami" says what it may do`,
   );
   if (hub.createdKey !== undefined) say(`          ${hub.createdKey} (shown only at this start)`);
+  // Without a key there is none in the file that the command reads.
+  if (key === undefined) return;
   say('Try it:\n');
   if (demo === undefined) {
     say(`    ${exampleCurl(hub.url, keyInShell)}\n`);

@@ -62,14 +62,20 @@ const ofMachines = new Set([
 export function toSentence(log: Record<string, unknown>): string {
   const { msg, durationMs, level, err } = log;
   const sentence = durationMs === undefined ? String(msg) : `${msg} (${durationMs} ms)`;
-  if (Number(level) < warn) return sentence;
+  if (Number(level) < warn) return onOneLine(sentence);
   const members = Object.entries(log).filter(([name]) => !ofMachines.has(name));
   const texts = members.map(
     ([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`,
   );
   const cause = (err as { message?: string } | undefined)?.message;
-  return [sentence, ...(cause === undefined ? [] : [cause]), ...texts].join('; ');
+  return onOneLine([sentence, ...(cause === undefined ? [] : [cause]), ...texts].join('; '));
 }
+
+/** A text of a caller or of another server must not control the terminal, or look like a line of its own. */
+const onOneLine = (text: string): string =>
+  text
+    .replaceAll(/[\t\n\r\p{Zl}\p{Zp}]+/gu, ' ')
+    .replaceAll(/[\p{Cc}\p{Cf}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 
 /** One line for each event. It is written at once, so that it stands in order with what the program prints itself. */
 function createTerminalStream(): NodeJS.WritableStream {

@@ -28,3 +28,13 @@ it('writes sentences at a terminal, and tells the cause of a warning', () => {
   const warning = { ...line, level: 40, msg: 'sweeping failed', err: new Error('no disk'), keyId: 'k' };
   expect(toSentence(warning)).toBe('sweeping failed; no disk; reason SIGTERM; keyId k');
 });
+
+it('lets no text control the terminal, or look like a line of its own', () => {
+  const hostile = '\u001b[2J\u001b]0;x\u0007 \u202eevil\r\nFAKE\u2028LINE \u009b31m';
+  const line = { level: 40, msg: 'refused', err: new Error(hostile), cause: hostile, more: { hostile } };
+  for (const one of [line, { level: 30, msg: hostile }]) {
+    expect(toSentence(one)).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}]/u);
+    expect(toSentence(one)).toContain('\\u{1b}[2J');
+    expect(toSentence(one)).toContain('\\u{202e}evil FAKE LINE');
+  }
+});

@@ -9,10 +9,15 @@ interface Told {
   dataJson: string;
 }
 
-export function bodyOf(template: 'slack' | 'mail' | undefined, { type, at, dataJson }: Told): string {
+/** `hubUrl` is for the links of mails. */
+export function bodyOf(
+  template: 'slack' | 'mail' | undefined,
+  { type, at, dataJson }: Told,
+  hubUrl = '',
+): string {
   if (template === 'slack')
     return JSON.stringify({ text: plain(eventParts(type, JSON.parse(dataJson)).join(': ')) });
-  if (template === 'mail') return mailOf({ type, at, dataJson });
+  if (template === 'mail') return mailOf({ type, at, dataJson }, hubUrl);
   // The data stays as it is written, so that no digit of a number is lost.
   const head = JSON.stringify({ type, timestamp: new Date(at).toISOString() });
   return `${head.slice(0, -1)},"data":${dataJson}}`;
@@ -22,7 +27,7 @@ export function bodyOf(template: 'slack' | 'mail' | undefined, { type, at, dataJ
 const plain = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 /** A header has no values of rows, and no reason in words, which can contain some. */
-function mailOf({ type, at, dataJson }: Told): string {
+function mailOf({ type, at, dataJson }: Told, hubUrl: string): string {
   const { detail: _, ...data } = JSON.parse(dataJson) as EventFacts;
   // Mail programs decode what begins with `=?`.
   const subject = `Data Hub: ${eventParts(type, data).join(': ')}`
@@ -31,10 +36,16 @@ function mailOf({ type, at, dataJson }: Told): string {
   const members = membersOf(dataJson);
   // A broken line is a fault of the hub; then the mail has its subject.
   const lines =
-    typeof members === 'string' ? [] : [...members].map(([name, value]) => `${name}: ${shown(value)}`);
+    typeof members === 'string'
+      ? []
+      : [...members].map(([name, value]) => `${name}: ${linkIn(name, hubUrl)}${shown(value)}`);
   const text = [subject, '', `at: ${new Date(at).toISOString()}`, ...lines, ''].join('\n');
   return JSON.stringify({ subject, text });
 }
+
+/** A mail is read where no address of the hub is known. */
+const linkIn = (name: string, hubUrl: string): string =>
+  name === 'rowsUrl' ? hubUrl.replace(/\/$/, '') : '';
 
 /** Texts without quotes; each row in a line, with the digits of its numbers. */
 const shown = (json: string): string =>

@@ -66,7 +66,7 @@ const keptMs = 30 * 86_400_000;
 
 /** Its id is derived from the event and the destination, and is the same in each attempt. */
 export function makeDelivery(
-  { namespace }: Pick<Catalog, 'namespace'>,
+  { namespace, mail }: Pick<Catalog, 'namespace' | 'mail'>,
   destination: DestinationDoc,
   event: Pick<EventDoc, 'id' | 'at' | 'hubId' | 'dataJson'> & { type: string },
 ): DeliveryDoc {
@@ -80,7 +80,7 @@ export function makeDelivery(
     eventId: event.id,
     hubId: event.hubId,
     type: event.type,
-    body: bodyOf(mailTo === undefined ? template : 'mail', event),
+    body: bodyOf(mailTo === undefined ? template : 'mail', event, mail?.url),
     ...(mailTo === undefined ? {} : { mail: 1 }),
     state: 'pending',
     attempts: 0,

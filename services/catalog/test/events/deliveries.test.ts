@@ -254,6 +254,11 @@ describe('deliveries', () => {
     // What an account wrote in a test, and what was made for another kind of address.
     const event = { id: 'evt_1', at: now, hubId: null, dataJson: '{"label":"Buy this"}', type: testType };
     const test = makeDelivery(catalog, await destination('mail'), event);
+    // The link of a mail is whole, and that of a webhook is as the API says it.
+    const ofRows = { ...event, dataJson: '{"rowsUrl":"/v1/watches/w/runs/r/rows"}' };
+    expect(makeDelivery(catalog, await destination('mail'), ofRows).body).toContain(
+      `rowsUrl: ${catalog.mail?.url.replace(/\/$/, '')}/v1/watches/w/runs/r/rows`,
+    );
     await store.deliveries.insert(test);
     expect(await refused(test.id)).toBe('The recipient has not confirmed.');
     await change({ confirmedAt: now });

@@ -1,9 +1,10 @@
 /**
  * `Idempotency-Key`: a repeated request is carried out once. The catalog stores a record before the operation begins. It
- * stores no body, only an HMAC of it. The key of the HMAC is the caller's API key, which is stored nowhere.
+ * stores no body, only an HMAC of it, with a key that is stored nowhere: the caller's API key, or for people, whose
+ * sessions and tokens change, one that is derived from the hub's secret at their provider.
  */
 
-import { createHmac, hash, randomUUID } from 'node:crypto';
+import { createHmac, hash, hkdfSync, randomUUID } from 'node:crypto';
 import {
   BeginOperationRequest_Settling as Settling,
   BeginOperationResponse_State as State,
@@ -12,6 +13,7 @@ import type { Operation } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
 import { IncomingMessage } from '@datahub/service-kit/node-http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { OidcSettings } from '../people/oidc-settings.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { createCommitQuestions } from './operation-commits.ts';
 import { createOperationEnds, type OperationEnds } from './operation-ends.ts';
@@ -55,6 +57,7 @@ const settlings = {
 };
 
 interface Options extends Pick<Upstreams, 'catalog' | 'executor'> {
+  oidc?: Pick<OidcSettings, 'clientSecret'> | undefined;
   /** No operation runs longer than its request. */
   requestTimeoutMs: number;
 }
@@ -120,8 +123,9 @@ export function createIdempotency(options: Options): Idempotency {
 }
 
 /** Begins the operation. If the record may exist although there is no answer, it is removed. */
-function createBegin({ catalog, executor, requestTimeoutMs }: Options, ends: OperationEnds) {
+function createBegin({ catalog, executor, oidc, requestTimeoutMs }: Options, ends: OperationEnds) {
   const ask = createCommitQuestions(executor);
+  const macOf = createMac(oidc?.clientSecret);
   return async (request: FastifyRequest, idempotencyKey: string) => {
     const attempt = randomUUID();
     const operation = operationOf(request);
@@ -239,11 +243,17 @@ const claimsOfToken = new Set([
 const lastingClaims = (json: string) =>
   Object.entries(JSON.parse(json) as object).filter(([name]) => !claimsOfToken.has(name));
 
-function macOf(request: FastifyRequest): Buffer {
-  const text = request.parsed?.exactText ?? JSON.stringify(request.body);
-  return createHmac('sha256', String(request.headers['x-service-api-key']))
-    .update(text ?? '')
-    .digest();
+function createMac(clientSecret: string | undefined): (request: FastifyRequest) => Buffer {
+  const ofPeople = clientSecret && Buffer.from(hkdfSync('sha256', clientSecret, '', 'bodies of people', 32));
+  return ({ parsed, body, headers, context: { principal } }) => {
+    const { person, keyId } = principal ?? {};
+    const isPerson = person !== undefined && person.id === keyId;
+    const secret = isPerson ? ofPeople : headers['x-service-api-key'];
+    if (!secret) throw new HubError('INTERNAL', 'There is no secret for the digest of the body.');
+    const mac = createHmac('sha256', secret as string | Buffer);
+    if (isPerson) mac.update(`${person.id}\n`);
+    return mac.update(parsed?.exactText ?? JSON.stringify(body) ?? '').digest();
+  };
 }
 
 function conflict(message: string): HubError {

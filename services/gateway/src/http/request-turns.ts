@@ -3,12 +3,13 @@
  * other clients would wait for all requests of a pipeline, and of thousands of connections that send one each, and a new
  * connection for the work of all that were opened before it. So the requests of a connection start one after another;
  * while connections arrive, requests wait, until they are many; and those that arrive when a turn has taken long wait,
- * too. Then they start in turns, and those of one key do not delay those of others.
+ * too. Then they start in turns, and those of one caller do not delay those of others.
  */
 
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { createTurnClock } from '@datahub/service-kit/yield-to-loop';
+import { readCookie, sessionCookie } from '../people/cookies.ts';
 
 /** A turn without a new connection starts this many. */
 const startedMax = 8;
@@ -32,7 +33,7 @@ export interface RequestTurns {
 }
 
 export function createRequestTurns(listener: RequestListener): RequestTurns {
-  /** By key. The first lane has waited longest. */
+  /** By caller. The first lane has waited longest. */
   const lanes = new Map<string, Exchange[]>();
   let waiting = 0;
   let turnsToWait = 0;
@@ -80,7 +81,7 @@ export function createRequestTurns(listener: RequestListener): RequestTurns {
         listener(request, response);
         return;
       }
-      const key = String(request.headers['x-service-api-key'] ?? request.headers.authorization ?? '');
+      const key = callerOf(request);
       const lane = lanes.get(key) ?? [];
       lane.push({ request, response });
       lanes.set(key, lane);
@@ -88,6 +89,12 @@ export function createRequestTurns(listener: RequestListener): RequestTurns {
       schedule();
     },
   };
+}
+
+/** What says who calls: a key, a token, or the session of a person. */
+function callerOf({ headers }: IncomingMessage): string {
+  const { 'x-service-api-key': key, authorization } = headers;
+  return String(key ?? authorization ?? readCookie(headers, sessionCookie) ?? '');
 }
 
 interface Line {

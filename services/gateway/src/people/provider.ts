@@ -30,8 +30,10 @@ export interface SignInState {
   verifier: string;
 }
 
-/** At least one of the first two is there. */
+/** At least one of `subject` and `providerSession` is there. */
 export interface SignedOut {
+  /** As the provider writes it, which is how people are stored. The setting may have a slash at its end. */
+  issuer: string;
   subject: string | undefined;
   providerSession: string | undefined;
   /** When the provider wrote the message; the difference of the clocks is added. */
@@ -151,27 +153,33 @@ function createDescription(settings: OidcSettings): () => Promise<Described> {
     try {
       return await joined(reading);
     } catch (err) {
-      if (described === undefined) throw away(err);
-      return described;
+      if (described !== undefined) return described;
+      const status = statusOf(err as Failure);
+      const reason = `${reasonOf(err, [settings.clientSecret])}${status === 0 ? '' : ` (HTTP ${status})`}`;
+      throw away(new Error(`${settings.issuer} does not describe itself as a provider: ${reason}`));
     }
   };
 }
 
 async function readLogout(token: string, { config, keys }: Described, audience: string): Promise<SignedOut> {
-  const { issuer } = config.serverMetadata();
-  const checks = { issuer, audience, clockTolerance: clockToleranceS, maxTokenAge: logoutAgeMax };
+  const checks = {
+    issuer: config.serverMetadata().issuer,
+    audience,
+    clockTolerance: clockToleranceS,
+    maxTokenAge: logoutAgeMax,
+  };
   const { payload } = await jwtVerify(token, keys, { ...checks, requiredClaims: ['iat', 'jti'] }).catch(
     (err) => {
       throw err.code === 'ERR_JWKS_TIMEOUT' || err instanceof TypeError ? away(err) : notLogout(err);
     },
   );
-  const { sub: subject, sid, events, nonce, iat } = payload as Record<string, unknown>;
+  const { iss: issuer, sub: subject, sid, events, nonce, iat } = payload as Record<string, unknown>;
   const providerSession = typeof sid === 'string' ? sid : undefined;
   const isLogout = typeof events === 'object' && events !== null && logoutEvent in events;
   if (!isLogout || nonce !== undefined || (subject === undefined && providerSession === undefined))
     throw notLogout();
   const begunBefore = new Date(((iat as number) + clockToleranceS) * 1_000);
-  return { subject: subject as string | undefined, providerSession, begunBefore };
+  return { issuer: issuer as string, subject: subject as string | undefined, providerSession, begunBefore };
 }
 
 async function discover({ issuer, clientId, clientSecret }: OidcSettings): Promise<client.Configuration> {

@@ -13,6 +13,8 @@ const nonceBytes = 12;
 const tagBytes = 16;
 /** How long the groups count that the provider said, if there is no refresh token. */
 const confirmedMs = 12 * 3_600_000;
+/** What the hub itself may take to ask the provider again, and to wait for its answer. */
+const askingMs = 300_000;
 
 interface Of {
   issuer: string;
@@ -53,7 +55,7 @@ export function toSignIn(
   return {
     ...person,
     account,
-    confirmedUntil: new Date(nowMs + refreshMs + awayMs),
+    confirmedUntil: new Date(nowMs + refreshMs + askingMs + awayMs),
     refreshToken: sealToken(settings, person, refreshToken),
     refreshAt: new Date(nowMs + refreshMs),
   };

@@ -143,7 +143,7 @@ function createHandlers(settings: OidcSettings, { upstreams: { catalog }, keyCac
       if (!(request.body instanceof URLSearchParams))
         throw new HubError('UNSUPPORTED_MEDIA_TYPE', `Send the body as ${formType}.`);
       const token = request.body.get('logout_token') ?? '';
-      const named = { ...(await (await provider()).readLogout(token)), account, issuer: settings.issuer };
+      const named = { ...(await (await provider()).readLogout(token)), account };
       await catalog.endSignIns({ keySha256: undefined, provider: named }, request.context);
       return {};
     },

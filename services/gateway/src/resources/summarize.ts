@@ -40,7 +40,17 @@ const ofQuery = object({ queryId: id, context: { type: ['object', 'null'] }, tex
   'text',
 ]);
 export const summarizeDocumented = { oneOf: [ofTexts, ofQuery] };
-export const summary = record({ generated: text, generator: text });
+export const summary = record(
+  {
+    generated: text,
+    generator: text,
+    truncated: {
+      const: true,
+      description: 'Set if a limit of the key or of the hub cut the rows of the query.',
+    },
+  },
+  ['truncated'],
+);
 
 export const summarizePointers = (): FieldPointers => ({
   documents: '/context',
@@ -90,14 +100,12 @@ export function createSummarizeHandler({ upstreams, settings }: ResourceDeps): H
     const { queryId, text: column = '', options } = body;
     // The texts count until the request is answered.
     const reserve = (bytes: number) => settings.responseBudget.reserve(request, bytes);
+    const read =
+      queryId === undefined ? undefined : await readColumn(request, { queryId, column, upstreams, reserve });
     const documents =
-      queryId === undefined
-        ? toDocuments(body.context as Texts, '/context')
-        : (await readColumn(request, { queryId, column, upstreams, reserve })).map((text) => ({
-            passages: [text],
-          }));
+      read?.texts.map((text) => ({ passages: [text] })) ?? toDocuments(body.context as Texts, '/context');
     const { generated, generator } = await ml.summarize({ documents, ...options }, request.context);
-    return { generated, generator };
+    return { generated, generator, ...(read?.isTruncated ? { truncated: true } : {}) };
   };
 }
 

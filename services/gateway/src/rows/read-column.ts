@@ -22,11 +22,17 @@ export interface ReadColumnOptions {
   reserve(bytes: number): void;
 }
 
+export interface ColumnTexts {
+  texts: string[];
+  /** A limit of the key or of the hub cut the rows. */
+  isTruncated: boolean;
+}
+
 /** Returns the texts of the column that are not NULL or blank. Throws VALIDATION if there are none. */
 export async function readColumn(
   request: FastifyRequest,
   { queryId, column, upstreams, reserve }: ReadColumnOptions,
-): Promise<string[]> {
+): Promise<ColumnTexts> {
   requireGranted(request, 'queries:execute');
   const { ctx, stop } = stoppable(request.context);
   const texts: string[] = [];
@@ -58,7 +64,7 @@ export async function readColumn(
     onlyReads: true,
   };
   await executeInto(reader, { executor: upstreams.executor, execution, ctx });
-  if (texts.length > 0) return texts;
+  if (texts.length > 0) return { texts, isTruncated: reader.isTruncated };
   throw validationError([{ pointer: '/text', detail: faultOf(hasRows, isKnown) }]);
 }
 

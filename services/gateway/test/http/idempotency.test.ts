@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { BeginOperationResponse_State as State } from '@datahub/proto/catalog/v1/catalog';
 import { FindCommitResponse_End as End } from '@datahub/proto/executor/v1/executor';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
@@ -30,7 +31,7 @@ it('remembers that the outcome is unknown, so that the next repeat finds out', a
 });
 
 const execution = {
-  headers: { 'idempotency-key': 'i' },
+  headers: { 'idempotency-key': 'i', 'x-service-api-key': 'k' },
   method: 'POST',
   url: '/v1/execute',
   body: {},
@@ -50,6 +51,44 @@ it('tells how long the request may take', async () => {
     {} as never,
   );
   expect(begun).toMatchObject({ longestMs: 3_600_000 });
+});
+
+describe('the digest of a body', () => {
+  const macOf = async (request: object, oidc?: { clientSecret: string }) => {
+    let mac = '';
+    const beginOperation = async ({ bodyMac }: { bodyMac: Buffer }) => {
+      mac = bodyMac.toString('hex');
+      return { state: State.STATE_UNRECORDED };
+    };
+    await createIdempotency({
+      ...{ catalog: { beginOperation } as never, executor, oidc, requestTimeoutMs: 60_000 },
+    }).begin({ ...execution, ...request } as never, {} as never);
+    return mac;
+  };
+  const oidc = { clientSecret: 'secret' };
+  const person = (id: string, headers: object = {}) => ({
+    headers: { 'idempotency-key': 'i', ...headers },
+    context: { principal: { keyId: id, person: { id } } },
+  });
+
+  it('of a person does not depend on the session or token, and cannot be made without the secret', async () => {
+    const ofSession = await macOf(person('ada'), oidc);
+    expect(await macOf(person('ada', { 'x-service-api-key': 'token' }), oidc)).toBe(ofSession);
+    expect(ofSession).not.toBe(createHmac('sha256', 'undefined').update('{}').digest('hex'));
+    expect(await macOf(person('ada'), { clientSecret: 'other' })).not.toBe(ofSession);
+    expect(await macOf(person('bob'), oidc)).not.toBe(ofSession);
+    expect(await macOf({ ...person('ada'), body: { a: 1 } }, oidc)).not.toBe(ofSession);
+    await expect(macOf(person('ada'))).rejects.toMatchObject({ code: 'INTERNAL' });
+  });
+
+  it('of a key needs the key, also of one that a person made', async () => {
+    const made = { principal: { keyId: 'k1', person: { id: 'ada' } } };
+    const ofKey = createHmac('sha256', 'k').update('{}').digest('hex');
+    expect(await macOf({})).toBe(ofKey);
+    expect(await macOf({ context: made }, oidc)).toBe(ofKey);
+    const headers = { 'idempotency-key': 'i' };
+    await expect(macOf({ headers })).rejects.toMatchObject({ code: 'INTERNAL' });
+  });
 });
 
 const away = new HubError('UNAVAILABLE', 'away', { retryable: true });

@@ -8,9 +8,13 @@ afterEach(() => vi.restoreAllMocks());
 function setUp() {
   const started: string[] = [];
   const turns = createRequestTurns(({ url }) => started.push(url as string));
-  const send = (url: string, key?: string) => {
+  const send = (url: string, key?: string, session?: string) => {
     const response = { destroyed: false };
-    const request = { url, headers: key === undefined ? {} : { 'x-service-api-key': key } };
+    const headers = {
+      ...(key === undefined ? {} : { 'x-service-api-key': key }),
+      ...(session === undefined ? {} : { cookie: `other=1; __Host-datahub=${session}` }),
+    };
+    const request = { url, headers };
     turns.handle(request as unknown as IncomingMessage, response as ServerResponse);
     return response;
   };
@@ -70,6 +74,16 @@ it('takes 300 connections of one key, then those of others, before most of the f
     'health',
   ]);
   expect(new Set(started).size).toBe(302);
+});
+
+it('starts the requests of each session in turn with those that have no key', async () => {
+  const { started, turns, send } = setUp();
+  turns.connected();
+  for (let i = 0; i < 100; i++) send(`attack ${i}`);
+  for (let i = 0; i < 100; i++) send(`busy ${i}`, undefined, 'busy');
+  send('person', undefined, 'person');
+  while (!started.includes('person')) await endOfTurn();
+  expect(started.indexOf('person')).toBeLessThan(3);
 });
 
 it('starts requests although connections never cease to arrive', async () => {

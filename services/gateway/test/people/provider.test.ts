@@ -30,6 +30,10 @@ beforeAll(async () => {
     };
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
     const idToken = `${part({ alg: 'RS256' })}.${part(claims)}.${part({})}`;
+    if (request.url?.startsWith('/none')) {
+      response.writeHead(404).end();
+      return;
+    }
     if (request.url === '/userinfo') {
       response.statusCode = userInfo?.status ?? 200;
       response.setHeader('content-type', 'application/json').end(userInfo?.body);
@@ -55,9 +59,9 @@ afterEach(() => {
   syncBuiltinESMExports();
 });
 
-const open = () =>
+const open = (at = issuer) =>
   createProvider({
-    ...{ issuer, clientId: 'hub', clientSecret: 's', scopes: 'openid offline_access' },
+    ...{ issuer: at, clientId: 'hub', clientSecret: 's', scopes: 'openid offline_access' },
     ...{
       groupsClaim: 'groups',
       account: '',
@@ -91,6 +95,15 @@ it('keeps the token that replaced the used one before it asks for more, of which
   }
   userInfo = { status: 200, body: '{"sub": "ann"}' };
   expect(await open().refresh('token', 'ann', keep)).toMatchObject({ refreshToken: 'next' });
+});
+
+it('says which address is none of a provider', async () => {
+  const refused = await open(`${issuer}/none`)
+    .begin()
+    .catch((err) => err);
+  expect(refused).toMatchObject({ code: 'UNAVAILABLE' });
+  expect(refused.cause.message).toContain(`${issuer}/none does not describe itself as a provider`);
+  expect(refused.cause.message).toContain('HTTP 404');
 });
 
 it('takes an address only from the document that says that it is verified', async () => {
