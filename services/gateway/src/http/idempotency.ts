@@ -13,7 +13,6 @@ import type { Operation } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
 import { IncomingMessage } from '@datahub/service-kit/node-http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { OidcSettings } from '../people/oidc-settings.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { createCommitQuestions } from './operation-commits.ts';
 import { createOperationEnds, type OperationEnds } from './operation-ends.ts';
@@ -57,7 +56,7 @@ const settlings = {
 };
 
 interface Options extends Pick<Upstreams, 'catalog' | 'executor'> {
-  oidc?: Pick<OidcSettings, 'clientSecret'> | undefined;
+  oidc?: { clientSecret: string } | undefined;
   /** No operation runs longer than its request. */
   requestTimeoutMs: number;
 }

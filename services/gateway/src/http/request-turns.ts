@@ -9,7 +9,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { createTurnClock } from '@datahub/service-kit/yield-to-loop';
-import { readCookie, sessionCookie } from '../people/cookies.ts';
 
 /** A turn without a new connection starts this many. */
 const startedMax = 8;
@@ -91,11 +90,9 @@ export function createRequestTurns(listener: RequestListener): RequestTurns {
   };
 }
 
-/** What says who calls: a key, a token, or the session of a person. */
-function callerOf({ headers }: IncomingMessage): string {
-  const { 'x-service-api-key': key, authorization } = headers;
-  return String(key ?? authorization ?? readCookie(headers, sessionCookie) ?? '');
-}
+/** What says who calls: a key, a token, or the cookie with the session of a person. */
+const callerOf = ({ headers }: IncomingMessage): string =>
+  String(headers['x-service-api-key'] ?? headers.authorization ?? headers.cookie ?? '');
 
 interface Line {
   /** The answer to the last request that was started. */
