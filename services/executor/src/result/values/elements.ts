@@ -14,6 +14,6 @@ export function countElement(out: ByteWriter, weight: number): void {
 export const tooManyElements = () =>
   new HubError(
     'RESULT_TOO_LARGE',
-    `The arrays and documents of a row have more than ${elementsMax} elements, where some types of MongoDB count as two to four. Select them as rows, for example with unnest() or $unwind.`,
+    `The arrays and documents of a row have more than ${elementsMax} elements (some types count as two to four). Select them as rows, for example with unnest() or $unwind.`,
     { retryable: false },
   );
