@@ -81,7 +81,6 @@ const formatWithoutSeed = 5;
 /** Of snapshots whose rows have no places. */
 const formatWithoutPlaces = 4;
 const formats = new Set([format, formatWithoutSeed, formatWithoutPlaces]);
-/** With a label of 200 characters. */
 const bytesPerClass = 1_024;
 /** The number of jobs whose counts are stored. */
 const jobsMax = 1_000;
