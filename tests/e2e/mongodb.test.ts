@@ -86,6 +86,12 @@ describe.skipIf(MONGODB_URL === undefined)('a mongodb source (needs MONGODB_URL)
     },
   );
 
+  it('applies the operators beside $regex', async () => {
+    const filter = { region: { $regex: ':pattern', $options: 'i', $ne: 'south' } };
+    const found = await run({ find: 'sales', filter, projection: { region: 1 } }, { pattern: 'TH$' });
+    expect(found).toEqual([{ _id: 1, region: 'north' }]);
+  });
+
   it('binds a value that looks like a field path as text', async () => {
     expect(await run(byRegion, { region: '$secret' })).toEqual([{ _id: 3, amount: 30 }]);
   });
