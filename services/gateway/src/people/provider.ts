@@ -178,7 +178,8 @@ async function readLogout(token: string, { config, keys }: Described, audience: 
   const isLogout = typeof events === 'object' && events !== null && logoutEvent in events;
   if (!isLogout || nonce !== undefined || (subject === undefined && providerSession === undefined))
     throw notLogout();
-  const begunBefore = new Date(((iat as number) + clockToleranceS) * 1_000);
+  // The provider leaves out what is beyond a whole second.
+  const begunBefore = new Date(((iat as number) + 1 + clockToleranceS) * 1_000);
   return { issuer: issuer as string, subject: subject as string | undefined, providerSession, begunBefore };
 }
 
