@@ -4,6 +4,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import { endOfString } from '@datahub/contract/json-text';
 
 /** No text of a result can be one, because nobody knows it before. */
 const mark = `exact ${randomUUID()}:`;
@@ -31,7 +32,7 @@ export function parseExact(text: string): unknown {
   for (let found = next.exec(text); found !== null; found = next.exec(text)) {
     const [token] = found;
     // No regular expression matches a text of 16 MB character by character.
-    if (token === '"') next.lastIndex = endOfText(text, found.index);
+    if (token === '"') next.lastIndex = endOfString(text, found.index) + 1;
     else if (String(Number(token)) !== token) {
       pieces.push(text.slice(from, found.index), `"${mark}${token}"`);
       from = next.lastIndex;
@@ -41,16 +42,6 @@ export function parseExact(text: string): unknown {
   return JSON.parse(pieces.join('') + text.slice(from), (_key, value) =>
     typeof value === 'string' && value.startsWith(mark) ? new ExactNumber(value.slice(mark.length)) : value,
   );
-}
-
-/** Returns the index after the text that begins with the quote at `start`. */
-function endOfText(text: string, start: number): number {
-  for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
-    let slashes = 0;
-    while (text[at - 1 - slashes] === '\\') slashes++;
-    if (slashes % 2 === 0) return at + 1;
-  }
-  return text.length;
 }
 
 /** Writes the digits of exact numbers in a text that `JSON.stringify` made. */

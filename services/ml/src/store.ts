@@ -8,14 +8,14 @@ import {
   type DocumentStore,
   openDocumentStore,
 } from '@datahub/document-store';
-import { createFairSemaphore, type FairSemaphore } from '@datahub/service-kit/fair-semaphore';
 import type { ClassifierDoc, EndedJobDoc, EventDoc, JobDoc, OpenJobDoc } from './documents.ts';
+import { createFairPlaces, type FairPlaces } from './scheduling/fair-lock.ts';
 
 export interface MlStore {
   classifiers: Collection<ClassifierDoc>;
   events: Collection<EventDoc>;
   /** A place for each event of megabytes that is read and used: many at once would fill the memory. */
-  largeEvents: FairSemaphore;
+  largeEvents: FairPlaces;
   /** The state of each classifier after one of its events, by classifier id. */
   snapshots: Blobs;
   jobs: Collection<JobDoc>;
@@ -41,7 +41,7 @@ export async function openMlStore(url: string, createToken: () => string): Promi
   return {
     classifiers: store.collection('classifiers'),
     events: store.collection('classifierEvents'),
-    largeEvents: createFairSemaphore({ allMax: 3, accountMax: 1, waitingMax: Infinity }),
+    largeEvents: createFairPlaces({ allMax: 3, accountMax: 1 }),
     snapshots: createBlobs(store, 'classifierSnapshots', createToken),
     jobs: store.collection('jobs'),
     openJobs: store.collection('openJobs'),

@@ -87,7 +87,7 @@ async function* chunksOf(file: string): AsyncGenerator<Uint8Array, void, void> {
 }
 
 class FileBody {
-  /** Why the file cannot be read, which ends the request as if the hub were away. */
+  /** Why the file could not be read. The request then fails with an error that says nothing of it. */
   fault: unknown;
   readonly stream: ReadableStream<Uint8Array>;
 

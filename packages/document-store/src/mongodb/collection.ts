@@ -64,7 +64,7 @@ function createReading<T extends Doc>(
           skip: offset,
           limit,
         });
-        return readUpTo(cursor, charactersMax);
+        return (await readUpTo(cursor, charactersMax)).found;
       }).then(decodeAll);
     },
     async findSummaries(page) {
@@ -102,21 +102,17 @@ function createUpkeep<T extends Doc>(
       const filter = after === undefined ? {} : { _id: { $gt: keyOf(after.accountId, after.id) } };
       const there = shape.outbox ? { version: { $gt: 0 } } : {};
       const cursor = kept().find({ ...filter, ...there }, { sort: { _id: 1 }, limit });
-      return decodeAll(await call(() => readUpTo(cursor, charactersMax)));
+      return decodeAll((await call(() => readUpTo(cursor, charactersMax))).found);
     },
     async findDue(nowMs, limit) {
       checkCount('limit', limit);
       if (limit === 0 || shape.due === undefined) return { found: [], isAll: limit > 0 };
       const cursor = kept().find({ [shape.due]: { $lte: nowMs } }, { sort: { [shape.due]: 1 }, limit });
-      const read = await call(() => readUpTo(cursor, dueCharactersMax));
-      const isAll = read.length < limit && charactersOf(read) <= dueCharactersMax;
-      return { found: await decodeAll(read), isAll };
+      const { found, isCut } = await call(() => readUpTo(cursor, dueCharactersMax));
+      return { found: await decodeAll(found), isAll: !isCut && found.length < limit };
     },
   } satisfies Partial<Collection<T>>;
 }
-
-const charactersOf = (found: readonly MongodbDocument[]): number =>
-  found.reduce((sum, { body }) => sum + body.length, 0);
 
 /** Reads up to the document with which all have more characters than this. */
 async function readUpTo(documents: AsyncIterable<MongodbDocument>, charactersMax: number) {
@@ -125,7 +121,7 @@ async function readUpTo(documents: AsyncIterable<MongodbDocument>, charactersMax
   for await (const document of documents) {
     found.push(document);
     characters += document.body.length;
-    if (characters > charactersMax) break;
+    if (characters > charactersMax) return { found, isCut: true };
   }
-  return found;
+  return { found, isCut: false };
 }

@@ -43,7 +43,7 @@ export function postponeDelivery(catalog: Catalog, delivery: DeliveryDoc): Promi
 /** Clocks of several processes may differ by so much. */
 export const clockSkewMsMax = 60_000;
 
-/** Makes a delivery due that waits longer than any does: its time is from before the clock was set back. */
+/** Makes a delivery due now if its time is further ahead than any can be: it was set before the clock was set back. */
 export async function settleDelivery(catalog: Catalog, delivery: DeliveryDoc): Promise<void> {
   const now = catalog.nowMs();
   const longestMs = delivery.lease === undefined ? longestPauseMs(delivery.attempts) : leaseMs;

@@ -34,7 +34,10 @@ export class Turn implements Disposable {
     this.#accountId = requirePrincipal(options.ctx).accountId;
   }
 
-  /** Waits until few enough others work. Throws SOURCE_BUSY if too many wait, or STATEMENT_TIMEOUT if the call has failed meanwhile. */
+  /**
+   * Waits until few enough others work. Throws SOURCE_BUSY if too many wait, and STATEMENT_TIMEOUT if the turn was disposed of
+   * meanwhile.
+   */
   async begin(): Promise<void> {
     const { turns, what, ctx, now } = this.#options;
     const release = await turns.acquire(this.#accountId, ctx.signal).catch((err) => {

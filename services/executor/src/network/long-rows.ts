@@ -14,7 +14,8 @@ const accountMax = 8;
 /** Returns a function that takes a place of an account. */
 export function createLongRows(): (accountId: string) => Promise<() => void> {
   const places = createFairSemaphore({ allMax: Infinity, accountMax, waitingMax: Infinity });
-  return (accountId) => places.acquire(accountId, new AbortController().signal);
+  const { signal } = new AbortController();
+  return (accountId) => places.acquire(accountId, signal);
 }
 
 /** What one connection waits for before it reads on. */

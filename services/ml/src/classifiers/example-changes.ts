@@ -60,13 +60,8 @@ export async function changeExample(
   let isReplaced = false;
   const toEvent = async (state: ClassifierState): Promise<EventContent | undefined> => {
     if (found === undefined) requireVersion(state, expected);
-    const { accountId } = request.classifier;
-    const release = await store.largeEvents.acquire(accountId, new AbortController().signal);
-    try {
-      return await replaceEvent(state);
-    } finally {
-      release();
-    }
+    using _ = await store.largeEvents(request.classifier.accountId);
+    return await replaceEvent(state);
   };
   const replaceEvent = async (state: ClassifierState): Promise<EventContent | undefined> => {
     const event = await readEvent(store, request.classifier, place);

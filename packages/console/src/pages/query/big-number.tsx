@@ -20,7 +20,7 @@ export function BigNumber({ store, turn, settings }: BigNumberProps) {
     <div class="big-numbers">
       {shaped.series.map(({ name, texts: [value] = [] }) => (
         <p key={name}>
-          <b style={{ fontSize: sizeFor(grouped(value ?? '–')) }}>{grouped(value ?? '–')}</b>{' '}
+          <InOneLine text={grouped(value ?? '–')} />{' '}
           <span class="note">{drawnName({ ...settings, y: [name] }, shaped.repeats)}</span>
         </p>
       ))}
@@ -33,5 +33,7 @@ export function BigNumber({ store, turn, settings }: BigNumberProps) {
   );
 }
 
-/** As large as fits into one line: a digit is about 0.62 of its size wide. */
-const sizeFor = (text: string): string => `clamp(14px, ${Math.floor(100 / (text.length * 0.62))}cqi, 40px)`;
+/** As large as fits: a digit is about 0.62 of its size wide. */
+const InOneLine = ({ text }: { text: string }) => (
+  <b style={{ fontSize: `clamp(14px, ${Math.floor(100 / (text.length * 0.62))}cqi, 40px)` }}>{text}</b>
+);

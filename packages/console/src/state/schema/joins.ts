@@ -5,7 +5,7 @@ import type { Completion, TableJson } from './protocol.ts';
 
 export interface Mentioned {
   table: TableJson;
-  /** In lower case; the name of the table if it has none. */
+  /** In lower case. The name of the table if the statement gives no alias. */
   alias: string;
   /** The alias, or the name, as it stands in a statement. */
   written: string;

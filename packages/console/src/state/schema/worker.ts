@@ -17,7 +17,7 @@ const scope = globalThis as unknown as {
 function indexOf(sourceId: string): TableIndex | undefined {
   const index = indexes.get(sourceId);
   if (index === undefined) return undefined;
-  // The ones that were not used for the longest time are dropped.
+  // The least recently used are dropped.
   indexes.delete(sourceId);
   indexes.set(sourceId, index);
   return index;

@@ -163,6 +163,7 @@ export class ResultReader {
       resume();
       return;
     }
+    // The view would keep the megabytes of a long row until the next one.
     if (source.length > longRowBytes) this.#viewOf(noSource);
     if (sink.full) pause();
   }

@@ -62,13 +62,9 @@ async function* readLarge(
   { events, largeEvents }: Pick<MlStore, 'events' | 'largeEvents'>,
   { accountId, id }: Named,
 ): AsyncGenerator<EventDoc[]> {
-  const release = await largeEvents.acquire(accountId, new AbortController().signal);
-  try {
-    const event = await events.get(accountId, id);
-    if (event !== null) yield [event];
-  } finally {
-    release();
-  }
+  using _ = await largeEvents(accountId);
+  const event = await events.get(accountId, id);
+  if (event !== null) yield [event];
 }
 
 /** Yields the events that `state` has not applied. If `ahead` is given, stops at the last event that it has applied. */
