@@ -26,6 +26,8 @@ import { toResolvedQuery, toResolvedSource } from './to-proto.ts';
 export type InternalCalls = Calls<typeof CatalogInternalServiceService>;
 
 const pageMax = 1_000;
+/** Characters of a page. The certificates of one source can have 130,000. */
+const charactersMax = 4 * 1_048_576;
 /** Due deliveries that are looked at besides those that the executor can take. */
 const deliveriesBehind = 32;
 const resealMax = 100;
@@ -121,7 +123,7 @@ function createSealedCalls(catalog: Catalog) {
   return {
     listSealed: async ({ afterSourceId, limit }) => {
       const after = positionOf(afterSourceId);
-      const docs = await store.sources.scan({ after, limit: Math.min(limit || pageMax, pageMax) });
+      const docs = await store.sources.scan({ after, ...pageOf(limit) });
       return { sources: docs.map(toResolvedSource) };
     },
 
@@ -137,7 +139,7 @@ function createSealedCalls(catalog: Catalog) {
 
     listSealedSecrets: async ({ afterDestinationId, limit }) => {
       const after = positionOf(afterDestinationId);
-      const docs = await store.destinations.scan({ after, limit: Math.min(limit || pageMax, pageMax) });
+      const docs = await store.destinations.scan({ after, ...pageOf(limit) });
       const secrets = docs.map(({ id: destinationId, accountId, version, secrets }) => ({
         ...{ accountId, destinationId, version },
         sealed: secrets.map(({ sealed }) => sealed),
@@ -230,6 +232,8 @@ async function saveSecrets({ store }: Catalog, resealed: SealedSecrets | undefin
   const secrets = destination.secrets.map((secret, i) => ({ ...secret, sealed: sealed[i] ?? secret.sealed }));
   return store.destinations.replace({ ...destination, secrets, version: destination.version + 1 });
 }
+
+const pageOf = (limit: number) => ({ limit: Math.min(limit || pageMax, pageMax), charactersMax });
 
 function positionOf(text: string): { accountId: string; id: string } | undefined {
   const [accountId = '', id = ''] = text.split('/');

@@ -56,6 +56,24 @@ describe('sealing again', () => {
   });
   afterEach(() => store.close());
 
+  it('lists large sources in pages that a message can have', async () => {
+    const ca = 'c'.repeat(65_536);
+    const ids = Array.from({ length: 100 }, (_, i) => `t${String(i).padStart(3, '0')}`);
+    for (const id of ids)
+      await store.sources.insert(makeSource(id, { tls: { mode: 'prefer', ca, cert: ca } }));
+    const listed: string[] = [];
+    for (let afterSourceId = ''; ; ) {
+      const ctx = createCallContext({ timeoutMs: 60_000 });
+      const { sources } = await calls.listSealed({ afterSourceId, limit: 1_000 }, ctx);
+      expect(sources.length).toBeLessThan(50);
+      const last = sources.at(-1);
+      if (last === undefined) break;
+      listed.push(...sources.map(({ sourceId }) => sourceId));
+      afterSourceId = `${last.accountId}/${last.sourceId}`;
+    }
+    expect(listed).toEqual(['s1', 's2', 's3', ...ids]);
+  });
+
   it('changes the envelopes and the version of each source, and nothing else', async () => {
     const key = secret('key');
     const bastion = { host: 'b', port: 22, user: 'hub', hostKey: 'SHA256:x' };

@@ -48,7 +48,7 @@ export async function resealDestinations(options: Options): Promise<Resealed> {
       }
     }
     const last = page.at(-1);
-    if (last === undefined || page.length < pageSize) break;
+    if (last === undefined) break;
     afterDestinationId = `${last.accountId}/${last.destinationId}`;
   }
   return result;

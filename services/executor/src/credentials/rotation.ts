@@ -46,7 +46,7 @@ export async function resealAll(options: ResealOptions): Promise<Resealed> {
     sending = sendBatch(requests, options, result);
     sending.catch(() => {});
     const last = sources.at(-1);
-    if (last === undefined || sources.length < pageSize) break;
+    if (last === undefined) break;
     afterSourceId = `${last.accountId}/${last.sourceId}`;
   }
   await sending;

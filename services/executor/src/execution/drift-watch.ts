@@ -5,6 +5,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ResolvedSource } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -157,6 +158,8 @@ class BrokenQueries {
   }
 }
 
+type ListedSource = Pick<ResolvedSource, 'sourceId' | 'accountId' | 'engine'>;
+
 interface IdleCheck {
   signal: AbortSignal;
   broken: BrokenQueries;
@@ -173,16 +176,30 @@ function createIdleCheck(
   /** When the first page was asked for. */
   let listedFrom = now();
   let working = false;
+
+  /** Pages of large sources are shorter. After the last one, `after` is empty. */
+  async function listSome(): Promise<ListedSource[]> {
+    const ctx = createCallContext({ timeoutMs: checkTimeoutMs });
+    const sources: ListedSource[] = [];
+    while (sources.length < sourcesPerPage) {
+      const limit = sourcesPerPage - sources.length;
+      const page = await catalog.listSealed({ afterSourceId: after, limit }, ctx);
+      const last = page.sources.at(-1);
+      after = last === undefined ? '' : `${last.accountId}/${last.sourceId}`;
+      if (last === undefined) break;
+      // Their certificates are large.
+      for (const { sourceId, accountId, engine } of page.sources)
+        sources.push({ sourceId, accountId, engine });
+    }
+    return sources;
+  }
+
   return async (): Promise<void> => {
     if (working) return;
     working = true;
     try {
       if (after === '') listedFrom = now();
-      const ctx = createCallContext({ timeoutMs: checkTimeoutMs });
-      const { sources } = await catalog.listSealed({ afterSourceId: after, limit: sourcesPerPage }, ctx);
-      const last = sources.at(-1);
-      after =
-        last === undefined || sources.length < sourcesPerPage ? '' : `${last.accountId}/${last.sourceId}`;
+      const sources = await listSome();
       for (const { sourceId } of sources) broken.keep(sourceId, now());
       if (after === '') broken.forgetDeleted(listedFrom);
       for (const { sourceId, accountId, engine } of sources) {

@@ -51,7 +51,13 @@ describe('the drift watch', () => {
           taken.push({ ...request, accountId: ctx.principal?.accountId });
           return { taken: isTaken, queryIds, takenAt };
         },
-        listSealed: async () => ({ sources: sealed as never }),
+        listSealed: async ({ afterSourceId }) => {
+          const last = sealed.findIndex(
+            ({ accountId, sourceId }) => `${accountId}/${sourceId}` === afterSourceId,
+          );
+          // As pages of large sources: shorter than the limit.
+          return { sources: sealed.slice(last + 1, last + 3) as never };
+        },
       },
       usedSince: () => sources,
       check: async (queryId) => {

@@ -340,7 +340,10 @@ export interface EndLoginResponse {
 }
 
 export interface ListSealedRequest {
-  /** `<account id>/<source id>` of the last source on the previous page; empty for the first page. */
+  /**
+   * `<account id>/<source id>` of the last source on the previous page; empty for the first page. After the last page
+   * comes an empty one: a page of large sources has fewer than `limit`.
+   */
   afterSourceId: string;
   limit: number;
 }
@@ -455,7 +458,10 @@ export interface SealedSecrets {
 }
 
 export interface ListSealedSecretsRequest {
-  /** `<account id>/<destination id>` of the last one on the previous page; empty for the first page. */
+  /**
+   * `<account id>/<destination id>` of the last one on the previous page; empty for the first page. After the last page
+   * comes an empty one.
+   */
   afterDestinationId: string;
   limit: number;
 }
