@@ -109,7 +109,7 @@ export interface PoolDeps {
   random: () => number;
 }
 
-/** The exclusive use of a connection until `release`. A connection has one lease object for its whole life. */
+/** The exclusive use of a connection until `release`, once. The next use has another lease. */
 export interface Lease {
   readonly connection: Connection;
   /** How often the connection was leased, this time included. */
@@ -117,8 +117,11 @@ export interface Lease {
 }
 
 /** A connection as its pool sees it. */
-export interface Member extends Lease {
+export interface Member {
+  readonly connection: Connection;
   uses: number;
+  /** That of the present use. */
+  lease: Lease | undefined;
   busy: boolean;
   removed: boolean;
   leasedAt: number;

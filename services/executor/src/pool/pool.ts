@@ -30,6 +30,10 @@ const leaseEnded = () =>
   });
 const isCut = (err: unknown) => err instanceof HubError && err.code === 'UNAVAILABLE';
 
+interface MemberLease extends Lease {
+  readonly member: Member;
+}
+
 export class Pool implements GrowingPool, SlotPool {
   readonly usage: AccountUsage;
   /** The time when a connection was last requested. */
@@ -117,10 +121,11 @@ export class Pool implements GrowingPool, SlotPool {
     return budget.isWaitingForRoom(this) || slots.isWaitedForBy(this);
   }
 
-  /** Returns a connection to the pool, which closes it if it is broken or expired. */
+  /** Returns a connection to the pool, which closes it if it is broken or expired. A second call has no effect. */
   release(lease: Lease): void {
-    const member = lease as Member;
-    if (!member.busy) return;
+    const { member } = lease as MemberLease;
+    if (member.lease !== lease || !member.busy) return;
+    member.lease = undefined;
     const now = this.#deps.now();
     this.#estimator.released(now - member.leasedAt);
     if (member.connection.broken || now >= member.expiresAt || this.#state === 'closed') {
@@ -264,7 +269,7 @@ export class Pool implements GrowingPool, SlotPool {
   #add(connection: Connection): void {
     const now = this.#deps.now();
     const expiresAt = now + this.#settings.lifetimeMs * (1 - this.#deps.random() / 10);
-    const unused = { uses: 0, busy: true, removed: false, leasedAt: now, idleAt: now };
+    const unused = { uses: 0, lease: undefined, busy: true, removed: false, leasedAt: now, idleAt: now };
     const member: Member = { ...unused, connection, expiresAt };
     this.#members.add(member);
     connection.onClose(() => {
@@ -317,7 +322,9 @@ export class Pool implements GrowingPool, SlotPool {
     member.busy = true;
     member.leasedAt = now;
     member.uses++;
-    return member;
+    const lease: MemberLease = { connection: member.connection, uses: member.uses, member };
+    member.lease = lease;
+    return lease;
   }
 
   #remove(member: Member): void {

@@ -97,6 +97,21 @@ describe('a dead connection', () => {
   });
 });
 
+test('a large row that is read late gives its connection back once, and another call keeps it', async () => {
+  const { promise: sending, resolve } = Promise.withResolvers<void>();
+  const { call, caller, connections, stats } = setup({ runs: [answerNow, hang, answerNow], sending });
+  const first = call();
+  await vi.waitFor(() => expect(stats().idle).toBe(1));
+  const second = call();
+  resolve();
+  await first;
+  expect(stats()).toMatchObject({ busy: 1, idle: 0 });
+  await call();
+  expect(connections).toHaveLength(2);
+  caller.abort();
+  await expect(second).rejects.toMatchObject({ code: 'CANCELLED' });
+});
+
 describe('with one connection, which is in use', () => {
   const definition = { ...query, source: { ...query.source, pool: { max: 1 } } };
   const busyThen = (second: Run, statementTimeoutMs?: number) => {

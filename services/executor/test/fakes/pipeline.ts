@@ -102,6 +102,8 @@ export interface Setup {
   principal?: Principal | undefined;
   statementTimeoutMs?: number;
   compile?: CompileQuery;
+  /** Until the reader of the first answer has its last large row. */
+  sending?: Promise<void>;
 }
 
 export function setupExecute({
@@ -111,8 +113,10 @@ export function setupExecute({
   principal = key,
   statementTimeoutMs = 30_000,
   compile,
+  sending,
 }: Setup = {}) {
   let abandoned = 0;
+  let answers = 0;
   const connections: FakeConnection[] = [];
   const bound: object[] = [];
   const optionsSeen: RunOptions[] = [];
@@ -175,7 +179,10 @@ export function setupExecute({
       onDrain: () => {},
       abandon: () => void abandoned++,
       turnToFinish: () => undefined,
-      finish: () => void reply.chunk(Buffer.from('end')),
+      finish: () => {
+        reply.chunk(Buffer.from('end'));
+        return answers++ === 0 ? sending : undefined;
+      },
     }),
     limits: { statementTimeoutMs, rowsMax: 0 },
     answers: new ResponseStore({ bytesMax: 1_048_576 }),

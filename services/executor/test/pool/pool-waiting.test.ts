@@ -137,7 +137,7 @@ describe('waiting', () => {
     controller.abort();
     expect(await gone).toMatchObject({ code: 'CANCELLED' });
     pool.release(lease);
-    expect(await next).toBe(lease);
+    expect((await next).connection).toBe(lease.connection);
     await expect(acquire('k', controller.signal)).rejects.toMatchObject({ code: 'CANCELLED' });
   });
 

@@ -50,7 +50,7 @@ test('whatever happens, connections stay in bounds and none is lost', async () =
         expect(waiting).toBeLessThanOrEqual(4);
         expect(budget.usage('a').waiting).toBe(waiting);
         expect([budget.open, budget.busy]).toEqual([busy + idle + connecting, busy + connecting]);
-        expect(new Set(held).size).toBe(held.length);
+        expect(new Set(held.map(({ connection }) => connection)).size).toBe(held.length);
       }
       for (const lease of held.splice(0)) pool.release(lease);
       for (const caller of callers) caller.abort();

@@ -15,12 +15,23 @@ describe('growing', () => {
     const first = await acquire();
     pool.release(first);
     for (let i = 0; i < 100; i++) {
-      const lease = pool.tryAcquire();
-      expect(lease).toBe(first);
-      pool.release(lease as Lease);
+      const lease = pool.tryAcquire() as Lease;
+      expect(lease).toMatchObject({ connection: first.connection, uses: i + 2 });
+      pool.release(lease);
     }
     expect(opened).toHaveLength(1);
-    expect(first.uses).toBe(101);
+  });
+
+  test('a connection that is given back twice stays with the execution that has it', async () => {
+    const { pool, acquire } = setup({ sizeMax: 1 });
+    const first = await acquire();
+    pool.release(first);
+    const second = await acquire();
+    pool.release(first);
+    expect(pool.stats).toMatchObject({ busy: 1, idle: 0 });
+    expect(pool.tryAcquire()).toBeUndefined();
+    pool.release(second);
+    expect(pool.stats).toMatchObject({ busy: 0, idle: 1 });
   });
 
   test('concurrent executions open one connection first, then as many as the limit allows', async () => {
@@ -76,7 +87,7 @@ describe('growing', () => {
     await tick();
     expect(pool.stats).toMatchObject({ waiting: 1, busy: 1 });
     pool.release(lease);
-    expect(await second).toBe(lease);
+    expect((await second).connection).toBe(lease.connection);
   });
 });
 
