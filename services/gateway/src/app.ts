@@ -41,7 +41,7 @@ import { createAnswerPlaces } from './response/answer-places.ts';
 import { createCompression } from './response/compression.ts';
 import { reportFailure, reportPart, sendProblem } from './response/error-handler.ts';
 import { writeJson } from './response/json-splices.ts';
-import { createResponseBudget, type ResponseBudget } from './response/response-budget.ts';
+import { createResponseBudget, limitUnread, type ResponseBudget } from './response/response-budget.ts';
 import type { ResponseSettings } from './response/streamed-response.ts';
 import { listRoutes } from './routes.ts';
 import { importMediaTypes } from './rows/streamed-body.ts';
@@ -95,7 +95,6 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   const responseBudget = createResponseBudget({
     bytesMax: config.responsesBytesMax,
     keyBytesMax: config.keyResponsesBytesMax,
-    stallTimeoutMs: config.stallTimeoutMs,
   });
   const drain = createBodyDrain();
   addRequestContext(app, { config, deps, bodies, responseBudget, drain });
@@ -220,6 +219,7 @@ function addRequestContext(
     if (isIgnoredBody(request.raw)) drain(request.raw);
     // The CORS plugin would also set this header on answers to requests without an Origin.
     if (request.headers.origin !== undefined) reply.header('access-control-expose-headers', exposedHeaders);
+    limitUnread(reply.raw, config.stallTimeoutMs);
     // Fastify does not call the hook onResponse if the connection closes before the answer is complete.
     reply.raw.on('close', () => {
       if (reply.raw.writableFinished) closed(request, reply);

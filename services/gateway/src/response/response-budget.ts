@@ -1,8 +1,9 @@
 /**
  * Bounds the memory of responses that are sent in one piece, which the process holds until their clients have read them:
- * a budget of bytes for each key and for the process, and a time limit for a client that reads nothing.
+ * a budget of bytes for each key and for the process.
  */
 
+import type { ServerResponse } from 'node:http';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ByteBudget } from '../http/byte-budget.ts';
@@ -13,8 +14,6 @@ export interface ResponseBudgetOptions {
   bytesMax: number;
   /** The most bytes of the responses of one key. */
   keyBytesMax: number;
-  /** How long a response stays open if its client reads nothing. */
-  stallTimeoutMs: number;
 }
 
 export interface ResponseBudget {
@@ -24,23 +23,33 @@ export interface ResponseBudget {
    */
   reserve(request: FastifyRequest, bytes: number): void;
   /**
-   * For each response that is about to be sent: counts it, limits its time, and returns the payload to send. Throws like
-   * `reserve`, but not for a change, which was made.
+   * For each response that is about to be sent: counts it, and returns the payload to send. Throws like `reserve`, but not
+   * for a change, which was made.
    */
   hold(reply: FastifyReply, payload: unknown): unknown;
   /** Returns the bytes of a request to the budgets, once its response is sent. */
   release(request: FastifyRequest): void;
 }
 
+/**
+ * Call this for each response. When all of it has been written and its client has not read it yet, closes the connection
+ * if the client reads nothing for so long.
+ */
+export function limitUnread(response: ServerResponse, stallTimeoutMs: number): void {
+  // Node emits this when it has passed the last bytes to the socket.
+  response.once('prefinish', () => {
+    if (response.writableFinished) return;
+    response.setTimeout(stallTimeoutMs, () => response.destroy());
+    // Before Node's own listener, which starts the timer of idle connections.
+    response.prependListener('finish', () => response.setTimeout(0));
+  });
+}
+
 /** Smaller responses do not count. They fit into the buffers of the connection. */
 const uncountedBytesMax = 65_536;
 const smallBytesMax = 1_048_576;
 
-export function createResponseBudget({
-  bytesMax,
-  keyBytesMax,
-  stallTimeoutMs,
-}: ResponseBudgetOptions): ResponseBudget {
+export function createResponseBudget({ bytesMax, keyBytesMax }: ResponseBudgetOptions): ResponseBudget {
   const budget = new ByteBudget({
     bytesMax,
     keyBytesMax,
@@ -69,15 +78,10 @@ export function createResponseBudget({
     hold: (reply, payload) => {
       const bytes = bytesOf(payload);
       if (bytes <= uncountedBytesMax) return payload;
-      const { request, raw } = reply;
+      const { request } = reply;
       const { route } = request.context;
       // The response to a change is about as large as its body, which counts until then.
       if (route !== undefined && isReading(route)) reserve(request, bytes);
-      raw.setTimeout(stallTimeoutMs, () => {
-        if (!raw.writableFinished) raw.destroy();
-      });
-      // Before Node's own listener, which starts the timer of idle connections.
-      raw.prependListener('finish', () => raw.setTimeout(0, () => {}));
       // Node would copy a string of this length twice.
       return typeof payload === 'string' ? Buffer.from(payload) : payload;
     },
