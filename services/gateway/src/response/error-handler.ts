@@ -71,9 +71,10 @@ export function sendProblem(thrown: unknown, reply: FastifyReply, events: Gatewa
 const ofResources = ['etag', 'link', 'x-total-count'];
 
 /** True if the answer of a service was lost, or if the gateway failed unexpectedly after it may have made a change. */
-function mayHaveChanged(err: HubError, { context }: FastifyRequest): boolean {
-  // A request to an unknown path calls no service.
-  if (context?.path === undefined || (context.route !== undefined && isReading(context.route))) return false;
+function mayHaveChanged(err: HubError, { context, method }: FastifyRequest): boolean {
+  // A request to an unknown path calls no service, and pages have no route of `/v1`.
+  if (context?.path === undefined || method === 'GET' || method === 'HEAD') return false;
+  if (context.route !== undefined && isReading(context.route)) return false;
   // For executions, the executor itself reports OUTCOME_UNKNOWN.
   return err.lost === true || (err.code === 'INTERNAL' && context.route?.executes !== true);
 }

@@ -3,17 +3,25 @@ import Fastify from 'fastify';
 import { expect, it } from 'vitest';
 import { sendProblem } from '../../src/response/error-handler.ts';
 
-async function answerTo(err: unknown, config: { reads?: boolean; executes?: boolean }) {
+async function answerTo(
+  err: unknown,
+  config: { reads?: boolean; executes?: boolean } | undefined,
+  method: 'GET' | 'POST' = 'POST',
+) {
   const app = Fastify();
   app.decorateRequest('context');
   app.addHook('onRequest', async (request) => {
     request.context = { path: '/x', route: config } as never;
   });
-  app.post('/x', async () => {
-    throw err;
+  app.route({
+    method,
+    url: '/x',
+    handler: async () => {
+      throw err;
+    },
   });
   app.setErrorHandler((thrown, _request, reply) => sendProblem(thrown, reply, { failed: () => {} } as never));
-  const { statusCode, body } = await app.inject({ method: 'POST', url: '/x' });
+  const { statusCode, body } = await app.inject({ method, url: '/x' });
   return { status: statusCode, code: JSON.parse(body).code };
 }
 
@@ -42,4 +50,9 @@ it.each([
   ['a change that was refused', new HubError('NOT_FOUND', 'None.'), {}, { status: 404, code: 'NOT_FOUND' }],
 ])('answers %s', async (_name, err, config, expected) => {
   expect(await answerTo(err, config)).toEqual(expected);
+});
+
+it('does not call a page that cannot be read a change', async () => {
+  const expected = { status: 500, code: 'INTERNAL' };
+  expect(await answerTo(new TypeError('a fault'), undefined, 'GET')).toEqual(expected);
 });
