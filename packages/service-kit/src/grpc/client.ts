@@ -221,14 +221,19 @@ function toError(err: unknown, { signal }: CallContext, { forOthers }: GrpcClien
       'A service rejected the service token of another service. The operator must configure the same token for both.';
     return new HubError('UNAVAILABLE', message, { cause: err, retryable: true });
   }
-  const left = signal.aborted && (signal.reason as Error | undefined)?.name !== 'TimeoutError';
-  if (error.code !== 'CANCELLED' || left) return error;
+  if (error.code !== 'CANCELLED' || (signal.aborted && !isDeadline(signal.reason))) return error;
   return new HubError('UNAVAILABLE', 'A service did not answer in time.', {
     cause: err,
     retryable: true,
     lost: true,
   });
 }
+
+/** The reason of a signal whose time is up: that of calls of a service itself, or of a request. */
+const isDeadline = (reason: unknown): boolean =>
+  reason instanceof HubError
+    ? reason.code === 'STATEMENT_TIMEOUT'
+    : (reason as Error | undefined)?.name === 'TimeoutError';
 
 async function writeAll(
   stream: ClientDuplexStream<unknown, unknown>,

@@ -5,7 +5,7 @@ import { KeyLimits, type Principal } from '@datahub/proto/common/v1/principal';
 import { MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { Client } from '@grpc/grpc-js';
 import { afterEach, expect, it, vi } from 'vitest';
-import { type CallContext, createCallContext } from '../../src/call/call.ts';
+import { type CallContext, CallStop, createCallContext } from '../../src/call/call.ts';
 import { fieldError, HubError } from '../../src/call/error.ts';
 import { createGrpcClient, type GrpcClient, type GrpcClientOptions } from '../../src/grpc/client.ts';
 import { type RunningGrpcServer, startGrpcServer } from '../../src/grpc/server.ts';
@@ -97,6 +97,15 @@ it('tells a deadline from a caller who has gone', async () => {
   const calls = await serve(() => new Promise(() => {}));
   const asked = calls.listClassifiers({ offset: 0, limit: undefined }, createCallContext({ timeoutMs: 100 }));
   await expect(asked).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true });
+});
+
+it('tells the deadline of a request from a client who has gone, and that the call may have had an effect', async () => {
+  const calls = await serve(() => new Promise(() => {}));
+  const stop = new CallStop();
+  const ctx = { ...createCallContext({ timeoutMs: 60_000 }), signal: stop };
+  const asked = calls.listClassifiers({ offset: 0, limit: undefined }, ctx);
+  setTimeout(() => stop.abort(new HubError('STATEMENT_TIMEOUT', 'The request took too long.')), 50);
+  await expect(asked).rejects.toMatchObject({ code: 'UNAVAILABLE', retryable: true, lost: true });
 });
 
 it('knows a caller who has gone', async () => {
