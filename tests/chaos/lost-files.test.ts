@@ -114,4 +114,18 @@ describe('a hub whose files were lost in part', () => {
     await rm(join(dir, 'ml.db'));
     await (await start()).close();
   });
+
+  it('does not begin anew without a store beside the examples of a used one', async () => {
+    const first = await start();
+    const api = apiOf(first);
+    await api.ok(api.post('/v1/classifiers', { name: 'c' }));
+    await first.close();
+    const away = join(dir, 'away');
+    await rename(join(dir, 'catalog.db'), away);
+    await expect(start()).rejects.toThrow(/catalog.db is missing, but .*ml.db next to it has data/);
+    await rename(away, join(dir, 'catalog.db'));
+    const again = await start();
+    expect(await apiOf(again).ok(apiOf(again).get('/v1/classifiers'))).toHaveLength(1);
+    await again.close();
+  });
 });
