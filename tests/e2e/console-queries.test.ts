@@ -180,6 +180,12 @@ describe.skipIf(executablePath === undefined)('queries in the console (needs Chr
       expect(await page.locator('.cm-lintRange-error').count()).toBe(0);
       await button('Discard changes').click();
       await page.getByText('Publishing can break callers').waitFor({ state: 'detached' });
+      await page.getByRole('tab', { name: 'Contract' }).click();
+      await page.getByLabel('Command').selectOption('DELETE');
+      await page.getByRole('tab', { name: 'Query', exact: true }).click();
+      await page.getByText('Publishing can break callers: calls over GET fail').waitFor();
+      await button('Discard changes').click();
+      await page.getByText('Publishing can break callers').waitFor({ state: 'detached' });
       const stored = (await api.get(`/v1/queries/${config.query.queryId}`)).body.config.query.query;
       expect(stored).toBe(query);
     },

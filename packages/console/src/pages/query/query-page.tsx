@@ -19,6 +19,7 @@ import { StatisticsView } from '../statistics/statistics-view.tsx';
 import { useClassify } from './classify/use-classify.tsx';
 import { ContractView } from './contract-view.tsx';
 import type { Saved } from './presentation.ts';
+import { lossesOf } from './publish/losses.ts';
 import { PublishPanel } from './publish/publish-panel.tsx';
 import { QueryWorkbench } from './query-workbench.tsx';
 import { type RunActions, useReread, useRun, useShortcuts } from './run-actions.tsx';
@@ -156,10 +157,12 @@ function TabContent({ tab, editor, run, show, onSave }: TabContentProps) {
 
 function StoredWorkbench({ editor, run, onSave }: Pick<TabContentProps, 'editor' | 'run' | 'onSave'>) {
   const classifying = useClassify(editor);
+  const [published, draft] = [editor.published.value, editor.draft.value];
   return (
     <QueryWorkbench
       editor={editor}
       run={run}
+      losses={published && draft && lossesOf(published, draft)}
       saved={savedOf(editor)}
       classifying={classifying}
       onSave={onSave}

@@ -26,6 +26,8 @@ interface WorkbenchProps {
   /** How the rows of the stored query are drawn. */
   saved?: Saved;
   classifying?: Classifying;
+  /** What callers of the stored query lose by the draft, apart from its columns and variables. */
+  losses?: readonly string[];
   onSave(): void;
 }
 
@@ -35,6 +37,7 @@ export function QueryWorkbench({
   isChecked = true,
   saved,
   classifying,
+  losses = [],
   onSave,
 }: WorkbenchProps) {
   const draft = editor.draft.value;
@@ -47,7 +50,7 @@ export function QueryWorkbench({
   return (
     <>
       <StatementArea editor={editor} run={run} faults={faults} onSave={onSave} />
-      <CheckNote checked={checked} />
+      <CheckNote checked={checked} losses={losses} />
       <Results
         state={state}
         view={editor.resultView}
@@ -74,9 +77,10 @@ const mayExplain = ({ draft, engine }: QueryEditor): boolean =>
   may('queries:execute');
 
 /** Shows the faults of the edited text, and the changes that would break callers. */
-function CheckNote({ checked }: { checked: Checked | undefined }) {
+function CheckNote({ checked, losses }: { checked: Checked | undefined; losses: readonly string[] }) {
   const problems = checked?.problems ?? [];
-  const breaking = checked?.changes?.filter((change) => change.breaking) ?? [];
+  const changes = checked?.changes?.filter((change) => change.breaking) ?? [];
+  const breaking = [...losses, ...changes.map(wordsOf)];
   if (problems.length === 0 && breaking.length === 0) return null;
   return (
     <div class="check-note" role="status">
@@ -86,7 +90,7 @@ function CheckNote({ checked }: { checked: Checked | undefined }) {
           {detail}
         </p>
       ))}
-      {breaking.length > 0 && <p>Publishing can break callers: {breaking.map(wordsOf).join('; ')}.</p>}
+      {breaking.length > 0 && <p>Publishing can break callers: {breaking.join('; ')}.</p>}
     </div>
   );
 }

@@ -1,7 +1,5 @@
 /** The second step before a draft is published: what changes in the text, for callers, in the rows, and who calls it. */
 
-import { lossOfCommand } from '@datahub/contract/commands';
-import { lossOfSession } from '@datahub/contract/session-settings';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Checked, ContractChange } from '../../../state/check.ts';
 import { needs } from '../../../state/permissions.ts';
@@ -17,6 +15,7 @@ import { ProblemBox } from '../../../ui/problem.tsx';
 import { Callers } from './callers.tsx';
 import { checkInTime } from './check-in-time.ts';
 import { ContractChanges } from './contract-changes.tsx';
+import { lossesOf } from './losses.ts';
 import { RowChanges } from './row-changes.tsx';
 import { TextChanges } from './text-changes.tsx';
 
@@ -181,9 +180,3 @@ function riskOf(checked: Checked | undefined, losses: readonly string[]): string
 
 const goes = ({ name, change }: ContractChange): string =>
   change === 'removed' ? `${name} goes` : change === 'added' ? `${name} comes` : `${name} changes`;
-
-/** Why callers can fail, apart from the columns and variables. This editor changes no other member that they notice. */
-const lossesOf = (before: Draft, after: Draft): string[] =>
-  [lossOfCommand(before.command, after.command), lossOfSession(before.session, after.session)].flatMap(
-    (loss) => loss ?? [],
-  );
