@@ -10,7 +10,8 @@ import {
   BeginOperationResponse_State as State,
 } from '@datahub/proto/catalog/v1/catalog';
 import type { Operation } from '@datahub/proto/executor/v1/executor';
-import { HubError } from '@datahub/service-kit/call/error';
+import { audienceOfToken } from '@datahub/service-kit/api-key';
+import { HubError, type HubErrorOptions } from '@datahub/service-kit/call/error';
 import { IncomingMessage } from '@datahub/service-kit/node-http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Upstreams } from '../upstreams.ts';
@@ -93,6 +94,7 @@ export function createIdempotency(options: Options): Idempotency {
             .send(answer.body);
           return true;
         case State.STATE_OTHER_BODY:
+          if (hasTokenOfKey(request)) throw conflict(otherToken);
           throw new HubError(
             'IDEMPOTENCY_MISMATCH',
             'This Idempotency-Key was used before with another body.',
@@ -104,6 +106,7 @@ export function createIdempotency(options: Options): Idempotency {
         default:
           throw conflict(
             'The first request with this key is still running. Try again when it has been answered.',
+            { retryable: true, retryAfterMs: 1_000 },
           );
       }
     },
@@ -255,8 +258,17 @@ function createMac(clientSecret: string | undefined): (request: FastifyRequest) 
   };
 }
 
-function conflict(message: string): HubError {
-  return new HubError('IDEMPOTENCY_CONFLICT', message);
+/** True for the token of a sign-in with a key: it is renewed, and the digest of the body depends on it. */
+function hasTokenOfKey({ headers, context: { principal } }: FastifyRequest): boolean {
+  const { person, keyId } = principal ?? {};
+  return person?.id !== keyId && audienceOfToken(String(headers['x-service-api-key'])) !== undefined;
+}
+
+const otherToken =
+  'This Idempotency-Key was used before, with another body or before your sign-in was renewed. Nothing was carried out again. Look at what the first request has changed.';
+
+function conflict(message: string, options: HubErrorOptions = {}): HubError {
+  return new HubError('IDEMPOTENCY_CONFLICT', message, options);
 }
 
 /** A status of 0 means that the operation was not carried out and the key is free again. */

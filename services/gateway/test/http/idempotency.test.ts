@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { BeginOperationResponse_State as State } from '@datahub/proto/catalog/v1/catalog';
 import { FindCommitResponse_End as End } from '@datahub/proto/executor/v1/executor';
+import { createAgentToken } from '@datahub/service-kit/api-key';
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { describe, expect, it, vi } from 'vitest';
 import { createIdempotency } from '../../src/http/idempotency.ts';
@@ -88,6 +89,31 @@ describe('the digest of a body', () => {
     expect(await macOf({ context: made }, oidc)).toBe(ofKey);
     const headers = { 'idempotency-key': 'i' };
     await expect(macOf({ headers })).rejects.toMatchObject({ code: 'INTERNAL' });
+  });
+});
+
+const repeated = (state: State, headers: object, principal: object = { keyId: 'k1' }) => {
+  const catalog = { beginOperation: async () => ({ state }) };
+  const request = { ...execution, headers: { 'idempotency-key': 'i', ...headers }, context: { principal } };
+  return createIdempotency({ catalog: catalog as never, executor, requestTimeoutMs: 60_000 })
+    .begin(request as never, {} as never)
+    .catch((err) => err);
+};
+
+it('tells a client to come back for the answer of a request that is still running', async () => {
+  expect(await repeated(State.STATE_IN_FLIGHT, { 'x-service-api-key': 'k' })).toMatchObject({
+    ...{ code: 'IDEMPOTENCY_CONFLICT', retryable: true, retryAfterMs: 1_000 },
+  });
+});
+
+it('does not call a body another one that it cannot compare, because the token of the caller was renewed', async () => {
+  const token = { 'x-service-api-key': createAgentToken('api') };
+  expect(await repeated(State.STATE_OTHER_BODY, { 'x-service-api-key': 'k' })).toMatchObject({
+    code: 'IDEMPOTENCY_MISMATCH',
+  });
+  expect(await repeated(State.STATE_OTHER_BODY, token)).toMatchObject({
+    code: 'IDEMPOTENCY_CONFLICT',
+    message: expect.stringContaining('before your sign-in was renewed'),
   });
 });
 
