@@ -6,7 +6,18 @@ import { CommandError } from './failure.ts';
 
 const lineFeed = 0x0a;
 
-/** Throws with the line that is not UTF-8. `name` is what people call the text. */
+export class NotUtf8 extends CommandError {
+  readonly line: number;
+
+  constructor(name: string, line: number, cause: unknown) {
+    super(`${name}:${line}: ${notUtf8}`, undefined, { cause });
+    this.line = line;
+  }
+}
+
+export const notUtf8 = 'The text is not UTF-8. Save it as UTF-8.';
+
+/** Throws NotUtf8. `name` is what people call the text. */
 export function decodeUtf8(bytes: Uint8Array, name: string): string {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   try {
@@ -18,7 +29,7 @@ export function decodeUtf8(bytes: Uint8Array, name: string): string {
       line += 1;
       start = end + 1;
     }
-    throw new CommandError(`${name}:${line}: The text is not UTF-8. Save it as UTF-8.`, undefined, { cause });
+    throw new NotUtf8(name, line, cause);
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -18,17 +18,20 @@ it('keeps UTF-8, and names the line of what is not', async () => {
   await expect(readAll(stdin)).rejects.toThrow('standard input:1: The text is not UTF-8.');
 });
 
-it('imports no file that is not UTF-8', async () => {
+it('imports no file that is not UTF-8, and the others', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'utf8-'));
   await mkdir(join(dir, 'from'));
-  await writeFile(join(dir, 'from/hand.sql'), Buffer.from("SELECT 'M\u00fcnchen'", 'latin1'));
+  for (const name of ['a', 'c'])
+    await writeFile(join(dir, `from/${name}.sql`), Buffer.from("SELECT\n'M\u00fcnchen'", 'latin1'));
+  await writeFile(join(dir, 'from/b.sql'), "SELECT 'M\u00fcnchen'");
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const words = ['import', join(dir, 'from'), join(dir, 'to')];
   const code = await runCommandLine(words, { stdin, stdout, stderr, env: {} });
   for (const stream of [stdout, stderr]) stream.end();
-  expect([code, await text(stderr)]).toEqual([
-    1,
-    expect.stringContaining('hand.sql:1: The text is not UTF-8'),
-  ]);
+  const told = await text(stdout);
+  expect(code).toBe(1);
+  for (const name of ['a', 'c']) expect(told).toContain(`${name}.sql:2:1: The text is not UTF-8`);
+  expect(told).toContain('1 query written, 2 not converted.');
+  expect(await readFile(join(dir, 'to/queries/b.sql'), 'utf8')).toContain('M\u00fcnchen');
   await rm(dir, { recursive: true });
 });

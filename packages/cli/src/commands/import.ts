@@ -43,7 +43,7 @@ export const importFiles: Command = {
     const [from = ''] = input.positionals;
     const engine = (textOf(input, 'engine') ?? 'postgres') as EngineName;
     return importInto(input, context, async (into) => {
-      for (const { name, text } of await readExport(from, ['.sql'])) {
+      for (const { name, text } of await readExport(from, ['.sql'], into)) {
         const path = pathOf(relative(from, name) || basename(name));
         if (text.startsWith('-- ---'))
           into.refuse(name, 'This is a file of a hub already. Copy it into the folder queries.');
@@ -147,7 +147,7 @@ export const importNpgsqlRestFiles: Command = {
   run: async (input, context) => {
     const [from = ''] = input.positionals;
     return importInto(input, context, async (into) => {
-      importNpgsqlRest(await readExport(from, ['.sql']), into, from);
+      importNpgsqlRest(await readExport(from, ['.sql'], into), into, from);
     });
   },
 };

@@ -3,7 +3,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { CommandError } from '../failure.ts';
-import { readUtf8 } from '../read-utf8.ts';
+import { NotUtf8, notUtf8, readUtf8 } from '../read-utf8.ts';
+import type { Imported } from './imported.ts';
 
 export interface ExportFile {
   /** As it is named in the report. */
@@ -14,8 +15,15 @@ export interface ExportFile {
 const bytesMax = 64 * 1024 * 1024;
 const timeoutMs = 60_000;
 
-/** The file, or the files below a directory that have one of the endings, in the order of their names. */
-export async function readExport(from: string, endings: readonly string[]): Promise<ExportFile[]> {
+/**
+ * The file, or the files below a directory that have one of the endings, in the order of their names. Where each file
+ * stands for itself, `report` takes those that cannot be read, and the others are returned.
+ */
+export async function readExport(
+  from: string,
+  endings: readonly string[],
+  report?: Pick<Imported, 'refuse'>,
+): Promise<ExportFile[]> {
   const unreadable = (cause: NodeJS.ErrnoException): never => {
     throw new CommandError(`${from} cannot be read: ${cause.code}`, undefined, { cause });
   };
@@ -27,9 +35,16 @@ export async function readExport(from: string, endings: readonly string[]): Prom
     .map((entry) => relative(from, join(entry.parentPath, entry.name)).split(sep).join('/'))
     .sort();
   if (names.length === 0) throw new CommandError(`${from} has no file that ends in ${endings.join(' or ')}.`);
-  return Promise.all(
-    names.map(async (name) => ({ name: join(from, name), text: await readText(join(from, name)) })),
-  );
+  const files: ExportFile[] = [];
+  for (const name of names.map((one) => join(from, one))) {
+    try {
+      files.push({ name, text: await readText(name) });
+    } catch (err) {
+      if (report === undefined || !(err instanceof NotUtf8)) throw err;
+      report.refuse(name, notUtf8, { line: err.line, column: 1 });
+    }
+  }
+  return files;
 }
 
 async function readText(file: string): Promise<string> {
