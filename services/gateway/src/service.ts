@@ -1,6 +1,7 @@
 /** The composition of the gateway: app, listener, metrics port. */
 
 import type { Edge } from '@datahub/edge/edge';
+import { watchDescriptors } from '@datahub/service-kit/process/descriptors';
 import { createStopLog, type StopLog } from '@datahub/service-kit/process/stop-log';
 import { cannotListen } from '@datahub/service-kit/settings/start-failure';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
@@ -81,13 +82,9 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
   });
   if (config.ownWork) ownWork = startOwnWork(config, deps);
   const metricsText = async () => (await events.metrics()) + lagText(ownWork?.lagMs() ?? 0);
-  const metrics = await serveMetrics(
-    async () => (await metricsText()) + ((await deps.otherMetrics?.()) ?? ''),
-    {
-      host: config.host,
-      port: config.metricsPort,
-    },
-  );
+  const allMetrics = async () => (await metricsText()) + ((await deps.otherMetrics?.()) ?? '');
+  const metrics = await serveMetrics(allMetrics, { host: config.host, port: config.metricsPort });
+  const descriptors = watchDescriptors(deps);
   const stopLog = createStopLog({ logger: deps.logger, drainMs: config.drainMs, inFlight, what: 'requests' });
   let closing: Promise<void> | undefined;
 
@@ -104,6 +101,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     clearInterval(idle);
     clearTimeout(cut);
     edge?.close();
+    descriptors.close();
     await returned;
     await usage.close();
     await metrics.close();
