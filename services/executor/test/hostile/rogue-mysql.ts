@@ -66,6 +66,7 @@ interface Script {
   command?: (socket: Socket, text: string) => void;
   prepare?: Step;
   execute?: Step;
+  quit?: Step;
 }
 
 const lengthOf = (bytes: Buffer) => (bytes.length < 4 ? 0 : 4 + bytes.readUIntLE(0, 3));
@@ -77,7 +78,7 @@ export function perform(script: Script): Step {
     let loggedIn = false;
     let turned = false;
     const commands: Record<number, (text: string) => void> = {
-      1: () => socket.end(),
+      1: () => (script.quit ? script.quit(socket) : socket.end()),
       3: (text) => {
         if (script.command) script.command(socket, text);
         else answerCommand(socket, text);

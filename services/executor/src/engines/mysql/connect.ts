@@ -224,7 +224,11 @@ async function openSide(settings: ConnectSettings, deps: ConnectDeps, tls: boole
           else resolve();
         });
       }),
-    close: () => connection.end(() => {}),
+    close: () => {
+      connection.end(() => {});
+      // A server that hangs would never close it.
+      driver.stream.end(() => driver.stream.destroy());
+    },
   };
 }
 

@@ -15,14 +15,16 @@ describe('cancelling at a server that is slow to cancel', () => {
   let connect: () => Promise<MysqlConnection>;
   let outcome: Promise<{ code: string }>;
   const executed = vi.fn<(socket: Socket) => void>();
+  const quit = vi.fn<(socket: Socket) => void>();
   const answer = () => kills.at(-1)?.socket.write(ok(1));
   const killed = () => kills.map(({ text }) => text);
 
   beforeEach(async () => {
     kills = [];
     executed.mockReset();
+    quit.mockReset().mockImplementation((socket) => socket.end());
     const play = perform({
-      execute: executed,
+      ...{ execute: executed, quit },
       command: (socket, text) => {
         if (text.startsWith('KILL')) kills.push({ text, socket });
         else answerCommand(socket, text);
@@ -111,6 +113,20 @@ describe('cancelling at a server that is slow to cancel', () => {
     await Promise.all(cancelled);
     server.close();
     await Promise.all([failure, outcome]);
+  });
+
+  test('the second session is closed at once, also if the server does not close it', async () => {
+    quit.mockImplementation(() => {});
+    const cancelled = connection.cancel(AbortSignal.timeout(1_000));
+    await vi.waitFor(() => expect(kills).toHaveLength(1), 60_000);
+    connection.close();
+    for (const count of [1, 2]) {
+      await vi.waitFor(() => expect(kills).toHaveLength(count), 60_000);
+      answer();
+    }
+    await cancelled;
+    await vi.waitFor(() => expect(quit).toHaveBeenCalled(), 60_000);
+    await vi.waitFor(() => expect(server.connections()).toBe(0), 5_000);
   });
 
   test('the second session is closed after five seconds if the server never answers', async () => {
