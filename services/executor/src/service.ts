@@ -18,6 +18,7 @@ import type { Catalog, SourceDefinition } from './definitions/definition.ts';
 import { createDefinitions } from './definitions/definition-cache.ts';
 import { startDeliveries } from './deliveries/delivery-runner.ts';
 import { createMailer } from './deliveries/send-mail.ts';
+import { KeptStatements } from './engines/shared/kept-statements.ts';
 import { ResponseStore } from './execution/cached/response-store.ts';
 import { type DriftWatch, type DriftWatchOptions, startDriftWatch } from './execution/drift-watch.ts';
 import { createExecute, type ExecuteDeps } from './execution/execute.ts';
@@ -320,6 +321,7 @@ function createConnect(
   const tokens = createRdsTokens(config.rdsIam, Date.now);
   const logins = new LoginAttempts({ catalog: deps.catalog, nowMs: Date.now });
   const takeLongRow = createLongRows();
+  const kept = new KeptStatements();
   const dialBehind = createDialBehind(config, { dialFor, policy, logins });
   const connect = async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
     const facts = factsOf.get(source) ?? {};
@@ -335,6 +337,7 @@ function createConnect(
       isAwake,
       rowBytesMax,
       takeLongRow: () => takeLongRow(accountId),
+      kept: kept.of(accountId),
       comments: statementComments && source.servers?.statementComments !== 'off',
       facts,
     };

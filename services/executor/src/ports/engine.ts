@@ -20,7 +20,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import type { UntypedValue } from '@datahub/statement/sql/untyped';
 import type { ColumnKind } from './column-kind.ts';
 import type { RowSink } from './row-sink.ts';
-import type { ServerStream, TakeLongRow } from './server-stream.ts';
+import type { ServerStream, SharesOfAccount } from './server-stream.ts';
 
 export interface TlsSettings {
   /**
@@ -94,7 +94,7 @@ export interface Services {
   texts: string[];
 }
 
-export interface ConnectDeps {
+export interface ConnectDeps extends SharesOfAccount {
   /**
    * Resolves, checks and dials `host:port`. Adapters must open all sockets with this function. Rejects with
    * SOURCE_UNREACHABLE. Later dials of the same host use the address that the first one reached, unless `resolveAgain`
@@ -118,7 +118,6 @@ export interface ConnectDeps {
   comments?: boolean;
   /** A larger row fails with SQL_REJECTED and closes the connection. */
   rowBytesMax?: number;
-  takeLongRow?: TakeLongRow;
   /** Returns a password that is valid now, because with `passwordFrom` the one in the settings expires. */
   currentPassword?(): Promise<string>;
   /** Read and written by the adapter. The same object for all connections to a source until its settings change. */

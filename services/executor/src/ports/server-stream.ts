@@ -8,5 +8,18 @@ export interface ServerStream extends Duplex {
   readonly localPort?: number | undefined;
 }
 
+/** The room of an account for what its connections keep of prepared statements. */
+export interface KeptOfAccount {
+  /** False if there is none. */
+  take(bytes: number): boolean;
+  give(bytes: number): void;
+}
+
+/** What the connections of an account share. */
+export interface SharesOfAccount {
+  takeLongRow?: TakeLongRow;
+  kept?: KeptOfAccount;
+}
+
 /** Takes a place for collecting a long row. Resolves with the function that gives it back. */
 export type TakeLongRow = () => Promise<() => void>;

@@ -10,6 +10,7 @@ import { isUsablePublicKey } from '../../network/handshake/usable-keys.ts';
 import { plainBytesError, startTls } from '../../network/tls.ts';
 import type { ConnectDeps, ConnectSettings, SourceFacts } from '../../ports/engine.ts';
 import type { ServerStream } from '../../ports/server-stream.ts';
+import { KeptOfConnection } from '../shared/kept-statements.ts';
 import { guardLogIn } from '../shared/login-guard.ts';
 import { watchForPostgres, wrongEngineError } from '../shared/wrong-engine.ts';
 import { Canceller, cancelTimeoutMs, type SideSession } from './cancel.ts';
@@ -56,6 +57,7 @@ async function open(settings: ConnectSettings, deps: MysqlDeps, tls: boolean): P
     rowBytesMax: deps.rowBytesMax,
     isAwake: deps.isAwake,
     takeLongRow: deps.takeLongRow,
+    kept: new KeptOfConnection(deps.kept),
     comments: deps.comments ?? false,
     serverVersion: versionOf(driver),
     isMariadb: driver._isMariaDB,

@@ -332,8 +332,8 @@ export class MysqlConnection implements Connection {
   }
 
   #prepareNew(statement: Statement, { inTransaction = false, describes = false }): Promise<Prepared> {
-    const { comments, hasExtended } = this.#session;
-    const session = { comments, hasExtended, cleanUp: this.#cleanUp, followUp: this.#followUp };
+    const { comments, hasExtended, kept } = this.#session;
+    const session = { comments, hasExtended, kept, cleanUp: this.#cleanUp, followUp: this.#followUp };
     return prepareUndone(this.#wire, statement, { ...session, inTransaction, describes });
   }
 

@@ -3,6 +3,7 @@
 import type { RunOptions, Statement } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import type { ServerStream, TakeLongRow } from '../../ports/server-stream.ts';
+import type { KeptOfConnection } from '../shared/kept-statements.ts';
 import type { Canceller } from './cancel.ts';
 import * as protocol from './protocol.ts';
 import { beganReadOnly, type Commands, ok, type Response } from './wire.ts';
@@ -17,6 +18,7 @@ export interface MysqlSession {
   /** See `ConnectDeps`. */
   isAwake: (() => boolean) | undefined;
   takeLongRow: TakeLongRow | undefined;
+  kept: KeptOfConnection;
   /** True if statements are sent with their comments. */
   comments: boolean;
   threadId: number;

@@ -4,6 +4,7 @@ import type { Param, Statement } from '../../ports/engine.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import { turnForColumns } from '../../result/column-turns.ts';
 import { withCommentInFront } from '../shared/comment.ts';
+import { type KeptOfConnection, weightOf } from '../shared/kept-statements.ts';
 import { controlError, NotPreparable, tooLargeError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { begin, rollback, savepoint, undo } from './session.ts';
@@ -17,8 +18,9 @@ export interface Prepared {
   parameterCount: number;
   /** Set if the server takes the statement only as a text, so that it is not prepared. */
   text?: string;
-  /** The columns of its last result. */
+  /** The columns of its last result, if they are kept. */
   lastColumns: ResultColumns | undefined;
+  readonly kept: KeptOfConnection;
   /** True once it is known that all its tables have transactions. */
   isTransactional: boolean;
 }
@@ -46,6 +48,7 @@ export class PreparedStatements {
     const [oldest] = this.#byKey;
     if (this.#byKey.size <= preparedMax || oldest === undefined) return undefined;
     this.#byKey.delete(oldest[0]);
+    keepColumns(oldest[1], undefined);
     return oldest[1];
   }
 
@@ -58,12 +61,14 @@ export class PreparedStatements {
     if (this.#once.size === 0) return [];
     const taken = [...this.#once.values()];
     this.#once.clear();
+    for (const one of taken) keepColumns(one, undefined);
     return taken;
   }
 
   clear(): void {
+    this.takeOnce();
+    for (const one of this.#byKey.values()) keepColumns(one, undefined);
     this.#byKey.clear();
-    this.#once.clear();
   }
 }
 
@@ -71,6 +76,7 @@ interface Preparation {
   /** True if statements are sent with their comments. */
   comments: boolean;
   hasExtended: boolean;
+  kept: KeptOfConnection;
   /** Of the session, and the reader of its response. */
   cleanUp: readonly Buffer[];
   followUp: Response;
@@ -84,12 +90,12 @@ interface Preparation {
 export async function prepareUndone(
   wire: Wire,
   statement: Statement,
-  { comments, hasExtended, cleanUp, followUp, inTransaction, describes }: Preparation,
+  { comments, cleanUp, followUp, inTransaction, ...session }: Preparation,
 ): Promise<Prepared> {
   const [before, after] = inTransaction ? [savepoint, undo] : [begin[statement.kind], rollback];
   const text = comments ? withCommentInFront(statement) : statement.text;
   const { params } = statement;
-  const { prepared, response } = createPrepareReader(wire, { hasExtended, describes });
+  const { prepared, response } = createPrepareReader(wire, session);
   wire.awaitSign();
   wire.send(Buffer.concat([before, protocol.prepare(text), after, ...cleanUp]));
   const responses = [ok, response, followUp, ...cleanUp.map(() => ok)];
@@ -104,13 +110,14 @@ export async function prepareUndone(
 /** `prepared` is complete when the response is. */
 export function createPrepareReader(
   wire: Pick<Wire, 'readOnIn'>,
-  { hasExtended, describes }: Pick<Preparation, 'hasExtended' | 'describes'>,
+  { hasExtended, describes, kept }: Pick<Preparation, 'hasExtended' | 'describes' | 'kept'>,
 ): { prepared: Prepared; response: Response } {
   const prepared: Prepared = {
     id: 0,
     columns: [],
     parameterCount: 0,
     lastColumns: undefined,
+    kept,
     isTransactional: false,
   };
   let reader = new protocol.ColumnReader(0, false);
@@ -263,6 +270,7 @@ export class ResultColumns {
   readonly isText: boolean;
   /** The positions of a row's fields. All rows use the same array. */
   readonly offsets: Int32Array;
+  readonly weight: number;
   readonly #definitions: readonly protocol.ColumnDefinition[];
   #columns: SinkColumn[] | undefined;
   #outColumns: SinkColumn[] | undefined;
@@ -278,6 +286,7 @@ export class ResultColumns {
     this.ends = packets.map((packet) => (end += packet.length));
     this.sizes = definitions.map(({ type }) => sizeOf(type));
     this.offsets = new Int32Array(definitions.length * 2);
+    this.weight = weightOf(definitions.length, this.bytes.length);
     this.#definitions = definitions;
   }
 
@@ -314,6 +323,14 @@ const toSinkColumn =
 
 /** The most bytes of definitions that are stored with a statement. */
 const keptBytesMax = 65_536;
+
+/** Keeps the columns for the next run of the statement, if there is room, in place of those before. */
+function keepColumns(prepared: Prepared, columns: ResultColumns | undefined): void {
+  const { kept, lastColumns } = prepared;
+  if (lastColumns !== undefined) kept.give(lastColumns.weight);
+  const isKept = columns !== undefined && columns.bytes.length <= keptBytesMax && kept.take(columns.weight);
+  prepared.lastColumns = isKept ? columns : undefined;
+}
 
 interface FreshColumns {
   reader: protocol.ColumnReader;
@@ -361,7 +378,7 @@ export class ResultColumnsReader {
     if (this.#fresh === undefined) return lastColumns as ResultColumns;
     const { packets, reader } = this.#fresh;
     const columns = new ResultColumns(packets, reader.columns, this.#prepared);
-    this.#prepared.lastColumns = columns.bytes.length <= keptBytesMax ? columns : undefined;
+    keepColumns(this.#prepared, columns);
     return columns;
   }
 

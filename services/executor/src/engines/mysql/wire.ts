@@ -61,6 +61,8 @@ export interface WireOptions {
   rowBytesMax?: number | undefined;
   isAwake?: (() => boolean) | undefined;
   takeLongRow?: TakeLongRow | undefined;
+  /** Closed with the connection. */
+  kept?: { close(): void } | undefined;
 }
 
 export class Wire {
@@ -75,16 +77,18 @@ export class Wire {
   #isPaused = false;
   readonly #longRows: LongRows;
   readonly #isAwake: () => boolean;
+  readonly #kept: WireOptions['kept'];
   #onClose: () => void = () => {};
 
   /** Commands are sent while `isAwake` returns true. */
   constructor(
     socket: ServerStream,
-    { rowBytesMax = defaultRowBytesMax, isAwake = () => true, takeLongRow }: WireOptions,
+    { rowBytesMax = defaultRowBytesMax, isAwake = () => true, takeLongRow, kept }: WireOptions,
   ) {
     this.#socket = socket;
     this.#longRows = new LongRows(takeLongRow, () => this.#isPaused || this.closed || this.resume());
     this.#isAwake = isAwake;
+    this.#kept = kept;
     this.#reader = new PacketReader(rowBytesMax);
     for (const event of ['end', 'close', 'error']) socket.removeAllListeners(event);
     socket.on('error', () => {});
@@ -165,6 +169,7 @@ export class Wire {
     if (this.closed) return;
     this.closed = true;
     this.#longRows.close();
+    this.#kept?.close();
     this.#socket.destroy();
     for (const exchange of this.#exchanges.splice(0)) breakOff(exchange, this.broken(cause));
     this.#onClose();

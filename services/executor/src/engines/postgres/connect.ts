@@ -99,6 +99,7 @@ async function setUp(
     processId: started.processId,
     serverVersion: `PostgreSQL ${version.split(' ')[0]?.slice(0, 32)}`.trim(),
     comments: deps.comments ?? false,
+    kept: deps.kept,
     checksTexts: started.parameters.get('server_encoding') !== 'SQL_ASCII',
     blocks: shares ? await openPooledBlocks(wire) : undefined,
     cancel: (signal, isRunning) => cancelStatement(target, deps, { started, signal, isRunning }),

@@ -13,6 +13,7 @@ import {
   unreported,
 } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
+import type { KeptOfAccount } from '../../ports/server-stream.ts';
 import { Cancellation } from '../shared/cancellation.ts';
 import { isHeld, toOutcome } from '../shared/outcomes.ts';
 import {
@@ -40,7 +41,7 @@ import {
   withSession,
 } from './session.ts';
 import { type BinaryResult, type Prepared, Statements } from './statements.ts';
-import { endings, type PooledBlocks } from './transaction-pooling.ts';
+import { describeTimeoutMs, endings, type PooledBlocks } from './transaction-pooling.ts';
 import { type Committing, PostgresTransactions } from './transactions.ts';
 import type { ExchangeResult, Wire } from './wire.ts';
 
@@ -54,6 +55,7 @@ export interface PostgresSession {
   processId: number;
   /** True if statements are sent with their comments. */
   comments: boolean;
+  kept: KeptOfAccount | undefined;
   /** Set if a pooler can run each transaction in another session. */
   blocks: PooledBlocks | undefined;
   /** Cancels the running statement over a second connection, if `isRunning` is still true once that is connected. */
@@ -87,6 +89,7 @@ export class PostgresConnection implements Connection {
     this.#statements = new Statements(this.#wire, {
       block: blocks && (() => blocks.block('read', describeTimeoutMs, true)),
       comments: session.comments ? 'behind' : 'off',
+      kept: session.kept,
     });
     this.transactions = new PostgresTransactions({
       ...{ wire: this.#wire, statements: this.#statements, blocks },
@@ -394,5 +397,3 @@ interface Settled extends Committing {
 }
 
 const commandComplete = 'C'.charCodeAt(0);
-/** For statements that are parsed but not run. */
-const describeTimeoutMs = 30_000;

@@ -95,8 +95,10 @@ export class RunOfMany {
 
   async #prepare(statement: Statement): Promise<Prepared> {
     const prepared = await this.#host.statements.parse(statement);
-    this.#prepared.set(statement.key, prepared);
-    return prepared;
+    // Its rows are left out, and their columns can take much.
+    const needed = { ...prepared, fields: undefined };
+    this.#prepared.set(statement.key, needed);
+    return needed;
   }
 
   #rejected(body: Buffer, statement: Statement) {

@@ -6,8 +6,10 @@ import { untypedFault, untypedText } from '@datahub/statement/sql/untyped';
 import { contextInvalid } from '@datahub/statement/values';
 import type { Param, RunOptions, Statement } from '../../ports/engine.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
+import type { KeptOfAccount } from '../../ports/server-stream.ts';
 import { OwnAnswer, ownAnswerBytesMax } from '../shared/bounds.ts';
 import { commentLength, withCommentBehind, withCommentInFront } from '../shared/comment.ts';
+import { KeptOfConnection, weightOf } from '../shared/kept-statements.ts';
 import { cursorRefused, isGone, RefusedPlan, stalenessOf, toHubError } from './errors.ts';
 import { checkName, checkOf, type FormatsCheck, prepareCheck } from './formats.ts';
 import * as protocol from './protocol.ts';
@@ -29,6 +31,8 @@ export interface Prepared {
   binary: BinaryResult | undefined;
   /** True if its columns or parameters have types that are not built in. */
   hasServerTypes: boolean;
+  /** What it counts while it is kept. */
+  weight: number;
 }
 
 /** A result with columns in the binary format. */
@@ -42,6 +46,8 @@ interface StatementsOptions {
   /** The messages around a parse, if the session is shared with other applications. */
   block?: (() => Block) | undefined;
   comments?: 'off' | 'front' | 'behind';
+  /** The room of the account for what its connections keep. */
+  kept?: KeptOfAccount | undefined;
 }
 
 /** A statement that failed. */
@@ -53,6 +59,7 @@ interface Failed {
 
 /** The most prepared statements of one connection. The least recently used is closed first. */
 const preparedMax = 100;
+const parameterBytes = 8;
 
 /** The deepest nesting of arrays and domains, far more than real schemas have. */
 const typeLevelsMax = 32;
@@ -75,6 +82,11 @@ export class Statements {
   readonly #prepared = new Map<string, Prepared>();
   /** Statements of this run or snapshot that are not kept. */
   readonly #once = new Map<string, Prepared>();
+  /** The keys of those that have no room, and are forgotten after this run or snapshot. */
+  #unkept: string[] = [];
+  /** The second statement of the open snapshot. */
+  #next: string | undefined;
+  readonly #kept: KeptOfConnection;
   /** The key of the most recently used statement. */
   #newest: string | undefined;
   /** The server of the types and statements, if a pooler can run each transaction at another one. */
@@ -88,8 +100,10 @@ export class Statements {
   readonly #block: StatementsOptions['block'];
   #comments: NonNullable<StatementsOptions['comments']>;
 
-  constructor(wire: Wire, { block, comments = 'off' }: StatementsOptions = {}) {
+  constructor(wire: Wire, { block, comments = 'off', kept }: StatementsOptions = {}) {
     this.#wire = wire;
+    this.#kept = new KeptOfConnection(kept);
+    wire.onClose(() => this.#kept.close());
     this.#block = block;
     this.#comments = comments;
   }
@@ -145,17 +159,36 @@ export class Statements {
       return prepared;
     }
     const prepared = await this.parse(statement, named ? `${this.#prefix}${++this.#named}` : '');
+    this.#kept.give(this.#prepared.get(key)?.weight ?? 0);
+    this.#prepared.delete(key);
     this.#prepared.set(key, prepared);
     this.#newest = key;
-    const [oldest] = this.#prepared.keys();
-    if (this.#prepared.size > preparedMax && oldest !== undefined) await this.forget(oldest);
+    await this.#keep(key, prepared);
     return prepared;
+  }
+
+  /** Forgets others, and the statement itself after this run if there is no room for it alone. */
+  async #keep(key: string, prepared: Prepared): Promise<void> {
+    const { fields = [], parameterTypes } = prepared;
+    const names = fields.reduce((sum, { name }) => sum + name.length, 0);
+    const weight = weightOf(fields.length, names) + parameterTypes.length * parameterBytes;
+    for (;;) {
+      const [oldest] = this.#prepared.keys();
+      if (this.#prepared.size <= preparedMax && this.#kept.take(weight)) {
+        prepared.weight = weight;
+        return;
+      }
+      if (oldest === undefined || oldest === key || oldest === this.#next) break;
+      await this.forget(oldest);
+    }
+    this.#unkept.push(key);
   }
 
   /** Prepares the second statement of a snapshot. */
   async prepareNext(snapshot: RunOptions['snapshot'], named: boolean): Promise<void> {
     if (typeof snapshot !== 'object') return;
     const { next } = snapshot;
+    this.#next = next.key;
     if (this.prepared(next.key) === undefined) await this.prepare(next, { named });
   }
 
@@ -169,7 +202,7 @@ export class Statements {
     this.#server = server;
     this.serverTypes.clear();
     this.#types = new OwnAnswer(typeBytesMax);
-    this.#prepared.clear();
+    this.#forgetAll();
     this.#once.clear();
     return true;
   }
@@ -177,6 +210,16 @@ export class Statements {
   /** Call this when a run or snapshot has ended. */
   forgetOnce(): void {
     if (this.#once.size > 0) this.#once.clear();
+    // What runs next is sent behind this.
+    for (const key of this.#unkept) this.forget(key).catch(() => {});
+    if (this.#unkept.length > 0) this.#unkept = [];
+    this.#next = undefined;
+  }
+
+  #forgetAll(): void {
+    this.#prepared.clear();
+    this.#unkept = [];
+    this.#kept.clear();
   }
 
   /** Throws SQL_REJECTED for a statement that returns a cursor, which is closed when its transaction ends. */
@@ -189,6 +232,7 @@ export class Statements {
       columns: undefined,
       binary: undefined,
       hasServerTypes: false,
+      weight: 0,
     };
     const block = this.inTransaction ? undefined : this.#block?.();
     let isAsked = block !== undefined;
@@ -226,7 +270,7 @@ export class Statements {
     if (staleness === undefined) return;
     const refused = staleness === 'refused' && !reader.bound;
     // SQL that dropped this statement may have dropped others.
-    if (refused && isGone(error) && this.inTransaction) this.#prepared.clear();
+    if (refused && isGone(error) && this.inTransaction) this.#forgetAll();
     else if (refused && isGone(error)) await this.clear();
     else await this.forget(key);
     if (refused) throw new RefusedPlan(error);
@@ -236,6 +280,7 @@ export class Statements {
     const prepared = this.#prepared.get(key);
     if (prepared === undefined) return;
     this.#prepared.delete(key);
+    this.#kept.give(prepared.weight);
     if (prepared.name === '') return;
     const close = Buffer.concat([protocol.closeStatement(prepared.name), protocol.sync]);
     await this.#wire.exchange(close, () => {});
@@ -243,7 +288,7 @@ export class Statements {
 
   /** Forgets all statements, also at the server. */
   async clear(): Promise<void> {
-    this.#prepared.clear();
+    this.#forgetAll();
     await this.rows('DEALLOCATE ALL');
     await this.prepareCheck();
   }

@@ -48,6 +48,9 @@ const watchClient = 'client_connection_check_interval';
 const serverText = `pg_catalog.concat((SELECT system_identifier FROM pg_catalog.pg_control_system()), ' ',
   pg_catalog.pg_relation_filepath(1255::pg_catalog.oid::pg_catalog.regclass))`;
 
+/** For statements that are parsed but not run. */
+export const describeTimeoutMs = 30_000;
+
 /** Ends the transaction of a `held` block. */
 export const endings = {
   COMMIT: [...cleanUp, 'COMMIT'].join(';'),

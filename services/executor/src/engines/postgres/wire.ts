@@ -75,7 +75,11 @@ export class Wire {
   }
 
   onClose(listener: () => void): void {
-    this.#onClose = listener;
+    const before = this.#onClose;
+    this.#onClose = () => {
+      before();
+      listener();
+    };
   }
 
   /** Rejects with SOURCE_BROKEN when the connection dies on the way; its cause is what the server said last, if it did. */
