@@ -39,9 +39,10 @@ export function limitUnread(response: ServerResponse, stallTimeoutMs: number): v
   // Node emits this when it has passed the last bytes to the socket.
   response.once('prefinish', () => {
     if (response.writableFinished) return;
-    response.setTimeout(stallTimeoutMs, () => response.destroy());
+    const leave = () => response.destroy();
+    response.setTimeout(stallTimeoutMs, leave);
     // Before Node's own listener, which starts the timer of idle connections.
-    response.prependListener('finish', () => response.setTimeout(0));
+    response.prependListener('finish', () => response.off('timeout', leave).setTimeout(0, () => {}));
   });
 }
 
