@@ -23,6 +23,7 @@ import {
 import type { OidcSettings } from './oidc-settings.ts';
 import type { Provider, SignInState } from './provider.ts';
 import { toSignIn } from './refresh-tokens.ts';
+import { createWaitingPlaces } from './waiting-places.ts';
 
 export interface SignInRouteDeps {
   upstreams: Pick<Upstreams, 'catalog'>;
@@ -34,6 +35,13 @@ export interface SignInRouteDeps {
 
 /** How long a person may take at the provider. */
 const stateS = 600;
+/** Of the strings that the hub makes for a sign-in. */
+const randomMax = 128;
+/** How many requests wait for the provider at a time. A provider can sign many people out at once, from one address. */
+const waiting = {
+  signIns: { max: 128, ofNetworkMax: 32 },
+  logouts: { max: 256, ofNetworkMax: 128 },
+};
 /** Where a sign-in leads back to: a page of the console, or the consent to an agent. */
 const target = /^(#[\x21-\x7e]{0,2000}|oauth\/authorize\?[\x21-\x7e]{0,2000})$/;
 
@@ -94,6 +102,8 @@ function createHandlers(settings: OidcSettings, { upstreams: { catalog }, keyCac
     loading ??= import('./provider.ts').then(({ createProvider }) => createProvider(settings));
     return loading;
   };
+  const signIns = createWaitingPlaces(waiting.signIns);
+  const logouts = createWaitingPlaces(waiting.logouts);
   const endSession = async (request: FastifyRequest): Promise<void> => {
     const secret = readCookie(request.headers, sessionCookie);
     if (secret === undefined || !isPossibleKey(secret)) return;
@@ -104,7 +114,8 @@ function createHandlers(settings: OidcSettings, { upstreams: { catalog }, keyCac
   return {
     login: async (request, reply) => {
       const { to = '' } = request.query as { to?: unknown };
-      const { url, state } = await (await provider()).begin();
+      const asked = signIns.hold(addressOf(request), async () => (await provider()).begin());
+      const { url, state } = await asked;
       const begun: Begun = { ...state, to: typeof to === 'string' && target.test(to) ? to : '' };
       const text = Buffer.from(JSON.stringify(begun)).toString('base64url');
       setCookie(reply, `${stateCookie}=${text}`, { maxAgeS: stateS });
@@ -120,8 +131,10 @@ function createHandlers(settings: OidcSettings, { upstreams: { catalog }, keyCac
           'KEY_INVALID',
           'This browser began no sign-in, or it took too long, or another tab began one later. Begin it again.',
         );
-      clearCookies(reply, [stateCookie]);
-      const person = await (await provider()).complete(request.url, begun);
+      const person = await signIns.hold(addressOf(request), async () => {
+        clearCookies(reply, [stateCookie]);
+        return (await provider()).complete(request.url, begun);
+      });
       const made = await catalog.signIn(toSignIn(person, settings, Date.now()), request.context);
       // Who signs in again has no use for the session before.
       await endSession(request);
@@ -143,8 +156,9 @@ function createHandlers(settings: OidcSettings, { upstreams: { catalog }, keyCac
       if (!(request.body instanceof URLSearchParams))
         throw new HubError('UNSUPPORTED_MEDIA_TYPE', `Send the body as ${formType}.`);
       const token = request.body.get('logout_token') ?? '';
-      const named = { ...(await (await provider()).readLogout(token)), account };
-      await catalog.endSignIns({ keySha256: undefined, provider: named }, request.context);
+      const named = await logouts.hold(addressOf(request), async () => (await provider()).readLogout(token));
+      const ended = { ...named, account };
+      await catalog.endSignIns({ keySha256: undefined, provider: ended }, request.context);
       return {};
     },
   } satisfies Record<string, Answer>;
@@ -153,8 +167,10 @@ function createHandlers(settings: OidcSettings, { upstreams: { catalog }, keyCac
 function readBegun(cookie: string | undefined): Begun | undefined {
   try {
     const begun = JSON.parse(Buffer.from(cookie ?? '', 'base64url').toString());
-    const isWhole = ['state', 'nonce', 'verifier', 'to'].every((name) => typeof begun[name] === 'string');
-    return isWhole && (begun.to === '' || target.test(begun.to)) ? begun : undefined;
+    const isOfHub = ['state', 'nonce', 'verifier'].every(
+      (name) => typeof begun[name] === 'string' && begun[name].length <= randomMax,
+    );
+    return isOfHub && (begun.to === '' || target.test(begun.to)) ? begun : undefined;
   } catch {
     return undefined;
   }
