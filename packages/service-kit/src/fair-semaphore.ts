@@ -23,7 +23,7 @@ export interface FairSemaphore {
 }
 
 interface Account {
-  /** The number of the permit that was granted to it last; 0 for none. */
+  /** The number of the permit that was granted to it last. The account with the lowest one is next. */
   lastGrant: number;
   acquired: number;
   waiting: (() => void)[];
@@ -61,7 +61,8 @@ export function createFairSemaphore(settings: SemaphoreSettings): FairSemaphore 
     acquire: (accountId, signal) =>
       new Promise((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason);
-        const account = accounts.get(accountId) ?? { lastGrant: 0, acquired: 0, waiting: [] };
+        // A new account comes before the one that was granted last, and after those that have waited since.
+        const account = accounts.get(accountId) ?? { lastGrant: grants - 0.5, acquired: 0, waiting: [] };
         if (account.waiting.length >= waitingMax) return reject(new Error('Too many calls are waiting.'));
         accounts.set(accountId, account);
         const listening = onAbort(signal, () => {

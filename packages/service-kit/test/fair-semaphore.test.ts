@@ -56,3 +56,18 @@ test('an aborted waiter is skipped, and a waiter beyond the limit is rejected', 
   await go('a1');
   expect(inside).toEqual(['a1', 'a5']);
 });
+
+test('accounts that come again and again do not pass one that waits', async () => {
+  const { come, go, inside } = queue({ allMax: 1, accountMax: 1, waitingMax: 10 });
+  for (const name of ['a1', 'a2', 'b1']) void come(name);
+  await new Promise(setImmediate);
+  await go('a1');
+  for (const [ended, next] of [
+    ['b1', 'c1'],
+    ['a2', 'b2'],
+  ] as const) {
+    void come(next);
+    await go(ended);
+  }
+  expect(inside).toEqual(['a1', 'b1', 'a2', 'c1']);
+});
