@@ -13,7 +13,7 @@ export const frameKinds = {
   row: 1,
   /** A JSON array with the names of the columns. It comes before the first row, or alone if there are no rows. */
   columns: 2,
-  /** A JSON array with the names of a document's members, sent if one of them is a name that the receiver would add. */
+  /** A JSON array with the names of a document's members that the receiver would add, sent if there are some. */
   members: 3,
 } as const;
 

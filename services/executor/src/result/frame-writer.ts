@@ -1,20 +1,24 @@
 /** Writes a response in frames. After each row follow the texts that the receiver annotates; see `row-frames.ts`. */
 
 import { type FormatName, formats } from '@datahub/contract/formats';
-import { membersOf } from '@datahub/contract/json-text';
 import { readCharactersMax } from '@datahub/contract/limits';
 import { frameHeadBytes, frameKinds, textColumns, textHeadBytes } from '@datahub/executor-session/row-frames';
 import type { Annotation } from '@datahub/proto/executor/v1/executor';
+import type { ColumnKind } from '../ports/column-kind.ts';
 import type { SinkColumn } from '../ports/row-sink.ts';
 import { uniqueNames } from './column-names.ts';
+import { createFinder, textEnd, types } from './values/bson-reader.ts';
 import { jsonEncoder } from './values/json-values.ts';
-import type { ByteWriter, FieldEncoder, Numbers } from './values/primitives.ts';
+import { type ByteWriter, type FieldEncoder, type Numbers, writeString } from './values/primitives.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;
 const escapeBytesMax = 6;
 /** The JSON of what a classifier reads of a text is never longer. */
 const textBytesMax = escapeBytesMax * (readCharactersMax + 2);
+/** What a classifier reads of a text is never longer in UTF-8, where a UTF-16 unit takes at most three bytes. */
+const readBytesMax = 3 * readCharactersMax;
+const ofDocument: ColumnKind = { is: 'bson' };
 
 /** The columns that the receiver adds: a label and its confidence for each annotation. */
 export const addedColumns = (members: readonly Annotation[]) =>
@@ -23,10 +27,14 @@ export const addedColumns = (members: readonly Annotation[]) =>
     { name: `${as}Confidence`, type: 'double' },
   ]);
 
-/** A column whose text the receiver annotates. */
-interface TextColumn {
-  index: number;
+/** A text that the receiver annotates. */
+interface Text {
+  kind: ColumnKind;
   encode: FieldEncoder;
+}
+
+interface TextColumn extends Text {
+  index: number;
 }
 
 export class FrameWriter {
@@ -40,6 +48,9 @@ export class FrameWriter {
   /** The column of each text; undefined if there is none. */
   #texts: (TextColumn | undefined)[] = [];
   #hasNamed = false;
+  readonly #member: Text;
+  /** Finds the texts of a document, and members with names that the receiver would add. */
+  readonly #find: ReturnType<typeof createFinder>;
 
   constructor(
     members: readonly Annotation[],
@@ -51,6 +62,8 @@ export class FrameWriter {
     this.#out = out;
     this.#numbers = numbers;
     this.#endBytes = formats[format].rowEnd.length;
+    this.#member = { kind: ofDocument, encode: jsonEncoder(ofDocument, numbers) };
+    this.#find = createFinder([...this.#columns, ...this.#added]);
   }
 
   begin(columns: readonly SinkColumn[]): void {
@@ -58,7 +71,7 @@ export class FrameWriter {
     this.#texts = this.#columns.map((column) => {
       const index = this.#names.indexOf(column);
       const { kind } = columns[index] ?? {};
-      return kind && { index, encode: jsonEncoder(kind, this.#numbers) };
+      return kind && { index, kind, encode: jsonEncoder(kind, this.#numbers) };
     });
   }
 
@@ -95,29 +108,36 @@ export class FrameWriter {
     }
   }
 
-  /** The elements of its arrays are counted by themselves: those of the row may already be nearly as many as may be. */
-  #writeText({ encode }: TextColumn, source: Buffer, [start, end]: [number, number]): void {
+  /**
+   * Writes only the start of a long text. The elements of arrays are counted by themselves: those of the row may already be
+   * nearly as many as may be.
+   */
+  #writeText({ kind, encode }: Text, source: Buffer, [start, end]: [number, number]): void {
     const out = this.#out;
+    const [from, to] = bytesOfText(kind, source, [start, end]);
+    if (to - from > readBytesMax) {
+      writeString(out, source, from, wholeCharacters(source, from, from + readBytesMax));
+      return;
+    }
     const ofRow = out.elements;
     out.elements = 0;
     encode(out, source, start, end);
     out.elements += ofRow;
   }
 
-  closeDocument(from: number): void {
-    const out = this.#out;
-    const text = out.buffer.toString('utf8', from, out.position);
-    const members = membersOf(text.slice(text.indexOf('{')));
-    out.position -= this.#endBytes;
+  closeDocument(from: number, source: Buffer, start: number): void {
+    this.#out.position -= this.#endBytes;
     this.close(from);
+    const found = this.#find(source, start);
     for (const column of this.#columns) {
       const at = this.#openText();
-      this.#write(members.get(column) ?? '');
+      const member = found.get(column);
+      if (member !== undefined) this.#writeText(this.#member, source, [member.start, member.end]);
       this.#closeText(at);
     }
     this.#hasNamed = true;
-    if (this.#added.some((name) => members.has(name)))
-      this.#writeNames(frameKinds.members, [...members.keys()]);
+    const taken = this.#added.filter((name) => found.has(name));
+    if (taken.length > 0) this.#writeNames(frameKinds.members, taken);
   }
 
   #openText(): number {
@@ -152,6 +172,18 @@ export class FrameWriter {
     bytes.copy(this.#out.buffer, this.#out.position);
     this.#out.position += bytes.length;
   }
+}
+
+/** Where the bytes of a text are; nowhere for a value that is no text. */
+function bytesOfText(
+  kind: ColumnKind,
+  source: Buffer,
+  [start, end]: [number, number],
+): [from: number, to: number] {
+  if (kind.is === 'text') return [start, end];
+  if (kind.is !== 'bson' || source[start] !== types.string) return [0, 0];
+  // The name follows the type, then come the length and the text, and a zero byte.
+  return [textEnd(source, start + 1, end) + 5, end - 1];
 }
 
 /** The end of the last character of UTF-8 that ends at `end` or before. */

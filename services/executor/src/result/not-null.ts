@@ -6,7 +6,7 @@ import type { Outcome } from '../ports/engine.ts';
 import type { SinkColumn } from '../ports/row-sink.ts';
 import { uniqueNames } from './column-names.ts';
 import type { ResponseWriter, Timing } from './response.ts';
-import { eachElement, nameOf, types } from './values/bson-reader.ts';
+import { createFinder, types } from './values/bson-reader.ts';
 import { isZeroDate } from './values/packed-times.ts';
 
 type IsNull = (source: Buffer, start: number, end: number) => boolean;
@@ -23,12 +23,14 @@ interface Asserted {
 export class NotNullWriter implements ResponseWriter {
   readonly #writer: ResponseWriter;
   readonly #notNull: readonly string[];
+  readonly #find: ReturnType<typeof createFinder>;
   #asserted: readonly Asserted[] = [];
   #hasBegun = false;
 
   constructor(writer: ResponseWriter, notNull: readonly string[]) {
     this.#writer = writer;
     this.#notNull = notNull;
+    this.#find = createFinder(notNull);
   }
 
   get takesDocuments() {
@@ -77,16 +79,11 @@ export class NotNullWriter implements ResponseWriter {
   }
 
   document(source: Buffer, start: number): void {
-    const present = new Set<string>();
-    eachElement(source, start, (element) => {
-      const name = nameOf(source, element);
-      const isNull = element.type === types.null || element.type === types.undefined;
-      // Of a repeated name, the last value counts.
-      if (isNull) present.delete(name);
-      else present.add(name);
-      return true;
-    });
-    for (const name of this.#notNull) if (!present.has(name)) this.#fail(name);
+    const found = this.#find(source, start);
+    for (const name of this.#notNull) {
+      const { type } = found.get(name) ?? { type: types.null };
+      if (type === types.null || type === types.undefined) this.#fail(name);
+    }
     this.#writer.document(source, start);
   }
 

@@ -106,7 +106,7 @@ class RowWriter extends ChunkedOutput implements ResponseWriter {
     if (!this.#counts()) return;
     const frame = this.#frames?.open(frameKinds.row) ?? 0;
     this.#encoder.document?.(source, start);
-    this.#frames?.closeDocument(frame);
+    this.#frames?.closeDocument(frame, source, start);
     this.rowWritten(1);
   }
 

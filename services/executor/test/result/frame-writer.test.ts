@@ -1,6 +1,7 @@
 import { readCharactersMax } from '@datahub/contract/limits';
 import { FrameReader, textColumns } from '@datahub/executor-session/row-frames';
 import fc from 'fast-check';
+import { BSON } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import type { ColumnKind } from '../../src/ports/column-kind.ts';
 import { createResponseWriter } from '../../src/result/response-writer.ts';
@@ -74,5 +75,57 @@ describe('the text of an annotated row', () => {
   it('is sent once for all annotations of its column, and only as far as classifiers read', () => {
     const text = 'x'.repeat(1_000_000);
     expect(annotated(text, { annotations: 8 }).bytes).toBeLessThan(1.2 * text.length);
+  });
+});
+
+describe('the texts of an annotated document', () => {
+  const members = [
+    { text: 'body', as: 'label' },
+    { text: 'other', as: 'size' },
+  ];
+
+  /** Writes one document, and returns what its reader gets. */
+  function read(document: object) {
+    const chunks: Buffer[] = [];
+    const writer = createResponseWriter({
+      format: 'ndjson',
+      numbers: 'auto',
+      meta: false,
+      reply: { chunk: (bytes) => chunks.push(bytes) > 0, onDrain: () => {} },
+      annotations: members,
+    });
+    writer.begin([]);
+    writer.document(Buffer.from(BSON.serialize(document, { ignoreUndefined: false })), 0);
+    writer.finish({ hasRows: true }, { queueMs: 0, durationMs: 0 });
+    const got = { rows: [] as unknown[], texts: [] as (string | null)[][], taken: [] as string[] };
+    const reader = new FrameReader(2, {
+      bytes: () => {},
+      row: (content, texts) => {
+        got.rows.push(JSON.parse(`${content}}`));
+        got.texts.push(texts);
+      },
+      columns: () => {},
+      members: (names) => got.taken.push(...names),
+    });
+    for (const chunk of chunks) reader.push(chunk);
+    return got;
+  }
+
+  it('are those of its members, as JSON if they are no strings', () => {
+    const document = { x: 1, body: 'ä"\n', other: { list: [1, 'b'] } };
+    expect(read(document)).toEqual({ rows: [document], texts: [['ä"\n', '{"list":[1,"b"]}']], taken: [] });
+    expect(read({ body: null }).texts).toEqual([[null, null]]);
+  });
+
+  it('say which names are taken', () => {
+    expect(read({ sizeConfidence: 1, label: 2, other: 'a' }).taken).toEqual(['label', 'sizeConfidence']);
+  });
+
+  it('are cut where classifiers no longer read', () => {
+    const text = '東'.repeat(40_000);
+    const [[body = ''] = []] = read({ body: text }).texts;
+    expect(text.startsWith(body ?? '')).toBe(true);
+    expect(body?.length).toBeGreaterThanOrEqual(readCharactersMax);
+    expect(body?.length).toBeLessThan(25_000);
   });
 });

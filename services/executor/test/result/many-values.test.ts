@@ -1,6 +1,6 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { FormatName } from '@datahub/contract/formats';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { ResponseWriter } from '../../src/result/response.ts';
 import { createResponseWriter } from '../../src/result/response-writer.ts';
 
@@ -10,10 +10,10 @@ const columns = Array.from({ length: width }, (_, i) => ({
   type: 'text',
   kind: { is: 'text' } as const,
 }));
+const reply = { chunk: () => true, onDrain: () => {} };
 const nulls = new Int32Array(2 * width).fill(-1);
 
 it('takes turns by the values that were written, too, because NULLs have hardly any bytes', async () => {
-  const reply = { chunk: () => true, onDrain: () => {} };
   const writer = createResponseWriter({ format: 'arrow', numbers: 'auto', meta: false, reply });
   writer.begin(columns);
   let turns = 0;
@@ -50,7 +50,6 @@ describe('arrays', () => {
     }
     return () => writer.row(Buffer.from(texts.join('')), offsets);
   };
-  const reply = { chunk: () => true, onDrain: () => {} };
   const open = (format: FormatName = 'json') =>
     createResponseWriter({ format, numbers: 'auto', meta: false, reply });
 
@@ -66,6 +65,45 @@ describe('arrays', () => {
     for (const format of ['json', 'arrow'] as const) {
       const write = writeArrays(open(format), [300_000]);
       for (let row = 0; row < 3; row++) write();
+    }
+  });
+});
+
+describe('a document of a million fields', () => {
+  /** Of true, under names of up to four characters. */
+  function documentOf(count: number): Buffer {
+    const parts = Array.from({ length: count }, (_, i) => `\x08${i.toString(36)}\0\x01`);
+    const fields = Buffer.from(`\x08message\0\x01${parts.join('')}`, 'latin1');
+    const document = Buffer.concat([Buffer.alloc(4), fields, Buffer.alloc(1)]);
+    document.writeInt32LE(document.length);
+    return document;
+  }
+  const common = { format: 'ndjson', numbers: 'auto', meta: false } as const;
+
+  it('is refused as soon as others if the query asserts a column', () => {
+    const writer = createResponseWriter({ ...common, reply, notNull: ['message'] });
+    writer.begin([]);
+    const before = process.cpuUsage();
+    expect(() => writer.document(documentOf(1_600_000), 0)).toThrow('more than 500000 elements');
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1_000).toBeLessThan(1_500);
+  });
+
+  it('is not decoded for the texts that are annotated', () => {
+    const longest = vi.spyOn(Buffer.prototype, 'toString');
+    try {
+      const writer = createResponseWriter({
+        ...common,
+        reply,
+        annotations: [{ text: 'message', as: 'label' }],
+      });
+      writer.begin([]);
+      writer.document(documentOf(100_000), 0);
+      const lengths = longest.mock.calls.map(([, start, end]) => Number(end ?? 0) - Number(start ?? 0));
+      expect(Math.max(...lengths)).toBeLessThan(1_000);
+      expect(lengths.length).toBeLessThan(100);
+    } finally {
+      longest.mockRestore();
     }
   });
 });

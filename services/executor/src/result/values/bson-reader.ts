@@ -1,5 +1,7 @@
 /** Finds elements in BSON (bsonspec.org) without decoding their values. Inconsistent lengths throw a RangeError. */
 
+import { elementsMax, tooManyElements } from './elements.ts';
+
 export const types = {
   double: 0x01,
   string: 0x02,
@@ -183,6 +185,29 @@ export function findElement(source: Buffer, start: number, name: string): Elemen
     return false;
   });
   return found;
+}
+
+/**
+ * Returns a function that finds the elements with these names, the last one of a repeated name. Only names that may be
+ * among them are decoded, because a document can have a million. Throws RESULT_TOO_LARGE for more than a row may have.
+ */
+export function createFinder(
+  names: readonly string[],
+): (source: Buffer, start: number) => Map<string, Element> {
+  const wanted = new Set(names);
+  const lengths = new Set(names.map((name) => Buffer.byteLength(name)));
+  return (source, start) => {
+    const found = new Map<string, Element>();
+    let seen = 0;
+    eachElement(source, start, (element) => {
+      if (++seen > elementsMax) throw tooManyElements();
+      if (!lengths.has(element.nameEnd - element.start - 1)) return true;
+      const name = nameOf(source, element);
+      if (wanted.has(name)) found.set(name, { ...element });
+      return true;
+    });
+    return found;
+  };
 }
 
 /** The same for one that must be there, with this type. Throws if it is not. */
