@@ -18,6 +18,8 @@ export function createLeftovers(onFailure: (err: unknown) => void): Leftovers {
       return undefined;
     } catch (err) {
       onFailure(err);
+      // Behind the others, which it must not keep from being tried again.
+      left.delete(id);
       if (left.size < leftoversMax) left.set(id, rest);
       return { err };
     }

@@ -8,7 +8,7 @@ import { isConfined } from '@datahub/contract/withheld';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
-import { fieldError, HubError } from '@datahub/service-kit/call/error';
+import { fieldError, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { inGroups } from '@datahub/service-kit/yield-to-loop';
 import { authenticateAgent, endAgents } from '../agents/agent.ts';
 import { type Catalog, insertOnce, loadHub, loadQuery, makeContext, notFound } from '../catalog.ts';
@@ -128,7 +128,10 @@ export function createKeyCalls(catalog: Catalog) {
       const { key, caller } = await changeKey(catalog, ctx, { keyId, patch });
       const { ratePerMinute } = wanted;
       if (ratePerMinute !== undefined || removedLimits.includes('ratePerMinute'))
-        await tellRate(catalog, key);
+        // The key is changed already.
+        await tellRate(catalog, key).catch((err) => {
+          throw outcomeUnknown(err);
+        });
       await settleKeyWatches(catalog, { accountId: key.accountId, keyId });
       return { key: toKey(key, makerSeenBy(caller, key), await stateOfKey(catalog, key)) };
     },
@@ -188,7 +191,9 @@ export function createKeyCalls(catalog: Catalog) {
       const companion = auditEntry(catalog, ctx, { rpc: 'revokeKey', resourceId: keyId });
       if (!(await store.keys.delete(principal.accountId, keyId, { companion }))) throw notFound('key');
       const { accountId } = principal;
-      await endAgents(catalog, { accountId, where: { keyId } });
+      await catalog.leftovers.finish(`agents of ${keyId}`, () =>
+        endAgents(catalog, { accountId, where: { keyId } }),
+      );
       await settleKeyWatches(catalog, { accountId, keyId });
       return {};
     },

@@ -4,6 +4,7 @@ import { createQuota } from '@datahub/document-store/quota';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from '../catalog.ts';
+import { createLeftovers } from '../maintenance/leftovers.ts';
 import { createKeyCalls } from './keys.ts';
 
 export interface OperatorRequest {
@@ -55,8 +56,10 @@ export function readOperatorRequest(asked: unknown): OperatorRequest {
 /** Answers as the public API does, in the audit as the key `operator`. Rejects with HubError. */
 export async function operate(parts: OperatorCatalog, asked: OperatorRequest): Promise<unknown> {
   if (asked.action === 'describe') return describeKey(parts, asked.keySha256 ?? '');
-  // Commands for keys need neither the sealer nor the change feed, and work for an account over its quota.
-  const catalog = { ...parts, quota: createQuota(0) } as Catalog;
+  // Commands for keys need neither the sealer nor the change feed, and work for an account over its quota. If the hub does
+  // not run, its next start does what is left to do.
+  const leftovers = createLeftovers(() => {});
+  const catalog = { leftovers, ...parts, quota: createQuota(0) } as Catalog;
   const calls = createKeyCalls(catalog);
   const { accountId, made } = await accountFor(parts, asked);
   const principal = { accountId, keyId: 'operator', scopes: ['*'], limits: undefined };

@@ -72,7 +72,9 @@ export function createPeopleCalls(catalog: Catalog) {
         entry: auditEntry(catalog, ctx, { rpc: 'deletePerson', resourceId: personId }),
       });
       await endWork(catalog, person, sessions);
-      await endAgents(catalog, { accountId: person.accountId, where: { personId } });
+      await catalog.leftovers.finish(`agents of ${personId}`, () =>
+        endAgents(catalog, { accountId: person.accountId, where: { personId } }),
+      );
       return {};
     },
 
@@ -95,7 +97,7 @@ export function createPeopleCalls(catalog: Catalog) {
 
 /** Ends the sessions of a person, and pauses the watches of the person. */
 async function endWork(catalog: Catalog, person: PersonDoc, sessions: SessionDoc[]): Promise<void> {
-  await endSessions(catalog, sessions);
+  await catalog.leftovers.finish(`sessions of ${person.id}`, () => endSessions(catalog, sessions));
   await settlePersonWatches(catalog, person);
 }
 
