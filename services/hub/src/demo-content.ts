@@ -31,10 +31,7 @@ const stopTimeoutMs = 30_000;
 
 export async function startDemo(hub: { url: string; key: string; dataDir: string }): Promise<Demo> {
   const contentFile = join(hub.dataDir, 'demo.json');
-  const before = await readFile(contentFile, 'utf8').then(
-    (text) => JSON.parse(text) as DemoContent,
-    () => undefined,
-  );
+  const before = await readContent(contentFile);
   const isUsable = before !== undefined && (await isFreePort(before.port));
   const port = isUsable ? before.port : await freePort();
   const files = join(hub.dataDir, 'demo-database');
@@ -54,6 +51,15 @@ export async function startDemo(hub: { url: string; key: string; dataDir: string
   };
   // Before it is ready, it computes for seconds and hears no signal.
   return { ready: fill(), close: () => stop(database, isReady ? 'SIGTERM' : 'SIGKILL') };
+}
+
+/** Undefined if there is none, or if a full disk or a crash left a part of it. */
+async function readContent(file: string): Promise<DemoContent | undefined> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as DemoContent;
+  } catch {
+    return undefined;
+  }
 }
 
 async function untilReady(database: ChildProcess): Promise<void> {

@@ -17,11 +17,15 @@ export async function serviceToken(dataDir: string): Promise<string> {
   return (await readFile(path, 'utf8')).trim();
 }
 
-/** Starts a program of the hub, with a channel for messages. */
+/**
+ * Starts a program of the hub, with a channel for messages. Ctrl-C in a terminal reaches this process alone, which then stops
+ * the program: of two signals, the second would end the program at once.
+ */
 export function startProgram(path: string, env: Environment, output: Output = 'inherit'): ChildProcess {
   return spawn(process.execPath, [...v8Flags, path], {
     stdio: ['ignore', output, output, 'ipc'],
     env: env as NodeJS.ProcessEnv,
+    detached: true,
   });
 }
 

@@ -17,6 +17,7 @@ export interface KeptProcess {
 
 export interface KeptProcessOptions {
   name: string;
+  /** Throws, or returns a process that emits `error`, if the system cannot create one. */
   fork: () => ChildProcess;
   /** To the questions of the process. It asks `started` when it serves. */
   answers?: Answers;
@@ -29,8 +30,17 @@ export interface KeptProcessOptions {
 const stableMs = 10_000;
 const delays = { minMs: 200, maxMs: 5_000 };
 
+interface End {
+  /** Undefined if the process could not be created. */
+  pid: number | undefined;
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+const notCreated: End = { pid: undefined, code: null, signal: null };
+
 export function keepRunning(options: KeptProcessOptions): KeptProcess {
-  const { name, logger } = options;
+  const { name } = options;
   const first = Promise.withResolvers<void>();
   let child: ChildProcess | undefined;
   let channel: Channel | undefined;
@@ -39,9 +49,23 @@ export function keepRunning(options: KeptProcessOptions): KeptProcess {
   let hasStarted = false;
   let failures = 0;
 
+  const onEnd = (forkedAt: number, end: End) => {
+    options.onEnded?.();
+    if (stopping) return;
+    if (!hasStarted) return first.reject(new Error(`The process ${name} ended during its start.`));
+    failures = performance.now() - forkedAt > stableMs ? 0 : failures + 1;
+    const delayMs = delayAfter(failures);
+    logEnd(options, end, delayMs);
+    restart = setTimeout(start, delayMs);
+  };
   const start = () => {
     const forkedAt = performance.now();
-    const forked = options.fork();
+    let forked: ChildProcess;
+    try {
+      forked = options.fork();
+    } catch {
+      return onEnd(forkedAt, notCreated);
+    }
     const opened = openChannel(forked, {
       ...options.answers,
       started: () => {
@@ -52,24 +76,16 @@ export function keepRunning(options: KeptProcessOptions): KeptProcess {
     });
     child = forked;
     channel = opened;
-    const onEnd = (code: number | null, signal: NodeJS.Signals | null) => {
-      if (child !== forked) return;
+    forked.once('exit', (code, signal) => {
       child = undefined;
-      options.onEnded?.();
-      if (stopping) return;
-      if (!hasStarted) return first.reject(new Error(`The process ${name} ended during its start.`));
-      failures = performance.now() - forkedAt > stableMs ? 0 : failures + 1;
-      const delayMs = failures < 2 ? 0 : Math.min(delays.minMs * 2 ** (failures - 2), delays.maxMs);
-      const ended = signal ?? `code ${code}`;
-      logger.error(
-        { event: 'process.ended', process: name, pid: forked.pid, code, signal, delayMs },
-        `the process ${name} ended (${ended}); starting it again in ${delayMs} ms`,
-      );
-      restart = setTimeout(start, delayMs);
-    };
-    forked.once('exit', onEnd);
-    // The system could not create a process.
-    forked.once('error', () => onEnd(null, null));
+      onEnd(forkedAt, { pid: forked.pid, code, signal });
+    });
+    // A process that exists reports its end by `exit`, whatever else fails.
+    forked.on('error', () => {
+      if (forked.pid !== undefined) return;
+      child = undefined;
+      onEnd(forkedAt, notCreated);
+    });
   };
   start();
   return {
@@ -87,4 +103,19 @@ export function keepRunning(options: KeptProcessOptions): KeptProcess {
       if (child !== undefined) await stopProcess(child, { signal: 'SIGTERM', graceMs });
     },
   };
+}
+
+const delayAfter = (failures: number): number =>
+  failures < 2 ? 0 : Math.min(delays.minMs * 2 ** (failures - 2), delays.maxMs);
+
+function logEnd(
+  { name, logger }: Pick<KeptProcessOptions, 'name' | 'logger'>,
+  { pid, code, signal }: End,
+  delayMs: number,
+): void {
+  const how = pid === undefined ? 'could not be created' : `ended (${signal ?? `code ${code}`})`;
+  logger.error(
+    { event: 'process.ended', process: name, pid, code, signal, delayMs },
+    `the process ${name} ${how}; starting it again in ${delayMs} ms`,
+  );
 }

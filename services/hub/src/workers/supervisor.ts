@@ -4,7 +4,6 @@
  * connections of the port, hands them to the workers in turn, starts processes again that end, and sums their metrics.
  */
 
-import type { ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
@@ -25,7 +24,7 @@ import { loadSealingKeys } from '../sealing-keys.ts';
 import { type KeptProcess, keepRunning } from './kept-process.ts';
 import { createMetricSums, type MetricSums } from './metric-sums.ts';
 import { planProcesses } from './plan.ts';
-import { closeUntaken } from './untaken-connections.ts';
+import { forkWorker } from './untaken-connections.ts';
 
 const pathOf = (name: string) => fileURLToPath(new URL(`${name}.ts`, import.meta.url));
 /** Below the time that Prometheus waits. A process that takes longer is shown as it was before. */
@@ -59,7 +58,7 @@ export async function startSupervisor(env: Environment, count: number): Promise<
     redeem: (code: string) => owner.ask('redeem', code),
   };
   const workers = plan.workers.map((own, i) =>
-    keep(`worker-${i + 1}`, { fork: () => closeUntaken(cluster.fork(own).process as ChildProcess), answers }),
+    keep(`worker-${i + 1}`, { fork: () => forkWorker(own), answers }),
   );
 
   const closers = createClosers();

@@ -4,6 +4,7 @@
  */
 
 import type { ChildProcess } from 'node:child_process';
+import cluster from 'node:cluster';
 
 /** Of Node's cluster: `newconn` hands a connection over, and the worker repeats its number in `ack`. */
 interface ClusterMessage {
@@ -16,8 +17,16 @@ interface Connection {
   close(): void;
 }
 
+/** Starts a worker of Node's cluster. */
+export function forkWorker(env: object): ChildProcess {
+  const worker = cluster.fork(env);
+  // It repeats the errors of its process. Without a listener, a process that cannot be created would end this one.
+  worker.on('error', () => {});
+  return closeUntaken(worker.process as ChildProcess);
+}
+
 /** Closes the connections that the worker has not taken when it ends. No request of them was read. */
-export function closeUntaken(worker: ChildProcess): ChildProcess {
+function closeUntaken(worker: ChildProcess): ChildProcess {
   const untaken = new Map<number, Connection>();
   const send = worker.send.bind(worker) as (...message: unknown[]) => boolean;
   worker.send = (...message: unknown[]) => {
