@@ -48,6 +48,7 @@ export function createMailer(settings: MailSettings): Mailer {
       const { subject, text } = JSON.parse(body) as { subject: string; text: string };
       const domain = settings.from.replace(/^.*@|>.*$/g, '');
       const release = await places.acquire('', signal);
+      using _place = { [Symbol.dispose]: release };
       const transport = idle.pop() ?? (await open(settings));
       using _listening = onAbort(signal, () => transport.close({ force: true }));
       const sent = transport.sendMail({
@@ -70,7 +71,6 @@ export function createMailer(settings: MailSettings): Mailer {
         );
       } finally {
         if (!signal.aborted) idle.push(transport);
-        release();
       }
     },
     close: () => {

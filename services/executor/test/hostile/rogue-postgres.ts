@@ -132,18 +132,21 @@ const send = (...parts: Buffer[]): Step => {
 const gibibyte = int32(1_073_741_820);
 const head = (type: string, length: Buffer) => Buffer.concat([Buffer.from(type), length]);
 
-/** A salt and a count of rounds for SCRAM, whatever the client said. */
-const scramStart: Step = (socket) => {
-  socket.write(authentication(10, 'SCRAM-SHA-256\0\0'));
-  cut(
-    socket,
-    (bytes) => (bytes.length < 5 ? 0 : 1 + bytes.readInt32BE(1)),
-    (bytes) => {
-      const nonce = /r=([^,]+)$/.exec(bytes.toString('latin1'))?.[1];
-      if (nonce) socket.write(authentication(11, `r=${nonce}more,s=c2FsdHNhbHQ=,i=2147483647`));
-    },
-  );
-};
+/** A salt and a count of rounds for SCRAM, whatever the client said, as many times. */
+const scramStart =
+  (rounds: number, times: number): Step =>
+  (socket) => {
+    socket.write(authentication(10, 'SCRAM-SHA-256\0\0'));
+    cut(
+      socket,
+      (bytes) => (bytes.length < 5 ? 0 : 1 + bytes.readInt32BE(1)),
+      (bytes) => {
+        const nonce = /r=([^,]+)$/.exec(bytes.toString('latin1'))?.[1];
+        const first = authentication(11, `r=${nonce}more,s=c2FsdHNhbHQ=,i=${rounds}`);
+        if (nonce) socket.write(Buffer.concat(new Array(times).fill(first)));
+      },
+    );
+  };
 
 function manyTypes(): Step {
   let id = 987_654;
@@ -201,7 +204,13 @@ export const postgresPlays: Play[] = [
   },
   {
     name: 'asks for two thousand million rounds',
-    play: perform({ logIn: scramStart }),
+    play: perform({ logIn: scramStart(2_147_483_647, 1) }),
+    codes: ['SOURCE_AUTH'],
+  },
+  {
+    // Each would take its turn at the keys that all log-ins derive.
+    name: 'asks two thousand times for the keys of one log-in',
+    play: perform({ logIn: scramStart(16_384, 2_000) }),
     codes: ['SOURCE_AUTH'],
   },
   {
@@ -243,7 +252,7 @@ export const postgresPlays: Play[] = [
   {
     name: 'has types of types without end',
     play: perform({ describe: send(message('t', int16(0)), columns([987_654])) }),
-    codes: ['OK'],
+    codes: ['SQL_REJECTED'],
   },
   {
     name: 'answers a question of the hub with empty rows without end',

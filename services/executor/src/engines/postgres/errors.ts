@@ -299,6 +299,13 @@ export const cursorRefused = (column: string) =>
     { retryable: false },
   );
 
+export const typesTooDeep = () =>
+  new HubError(
+    'SQL_REJECTED',
+    'A type in the statement is an array or a domain of types that nest deeper than the hub reads. Convert the value in the statement, for example with a cast to text.',
+    { retryable: false },
+  );
+
 /** The server rejected the prepared statement of a read before it ran. */
 export class RefusedPlan extends Error {
   readonly body: Buffer;

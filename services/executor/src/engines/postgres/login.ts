@@ -84,6 +84,7 @@ function createAuthentication(
       case kinds.md5:
         return answer(`md5${md5(md5(password + user), rest.subarray(0, 4))}`);
       case kinds.sasl:
+        if (scram !== undefined) throw unknownLogIn('the server started SCRAM twice');
         scram = createScram(password, rest.toString('latin1').split('\0'), endPoint);
         if (scram === undefined) throw unknownLogIn('another SASL');
         proven = false;
@@ -91,10 +92,12 @@ function createAuthentication(
       case kinds.saslContinue:
         if (scram === undefined)
           throw unknownLogIn('the server continued a SCRAM exchange that was not started');
-        scram.answer(rest.toString('utf8')).then(
-          (text) => wire.send(protocol.saslAnswer(text)),
-          (err) => wire.close(err),
-        );
+        scram
+          .answer(rest.toString('utf8'), () => !wire.closed)
+          .then(
+            (text) => wire.send(protocol.saslAnswer(text)),
+            (err) => wire.close(err),
+          );
         return;
       case kinds.saslFinal:
         scram?.verify(rest.toString('utf8'));

@@ -199,12 +199,14 @@ export function cancelRequest(processId: number, secretKey: number): Buffer {
 
 /** Far more than is shown of a message, and less than a server could send. */
 const fieldBytesMax = 65_536;
+/** PostgreSQL has 18. */
+const fieldsMax = 64;
 
-/** Reads the fields of an ErrorResponse or NoticeResponse by their one-letter codes. Long ones are cut. */
+/** Reads the fields of an ErrorResponse by their one-letter codes. Long ones are cut. */
 export function readFields(body: Buffer): Map<string, string> {
   const fields = new Map<string, string>();
   let at = 0;
-  while (at < body.length && body[at] !== 0) {
+  for (let left = fieldsMax; left > 0 && at < body.length && body[at] !== 0; left--) {
     const end = body.indexOf(0, at + 1);
     fields.set(
       String.fromCharCode(body[at] as number),

@@ -10,7 +10,7 @@ import type { KeptOfAccount } from '../../ports/server-stream.ts';
 import { OwnAnswer, ownAnswerBytesMax } from '../shared/bounds.ts';
 import { commentLength, withCommentBehind, withCommentInFront } from '../shared/comment.ts';
 import { KeptOfConnection, weightOf } from '../shared/kept-statements.ts';
-import { cursorRefused, isGone, RefusedPlan, stalenessOf, toHubError } from './errors.ts';
+import { cursorRefused, isGone, RefusedPlan, stalenessOf, toHubError, typesTooDeep } from './errors.ts';
 import { checkName, checkOf, type FormatsCheck, prepareCheck } from './formats.ts';
 import * as protocol from './protocol.ts';
 import { type Block, setLocal, sign } from './session.ts';
@@ -62,7 +62,7 @@ const preparedMax = 100;
 const parameterBytes = 8;
 
 /** The deepest nesting of arrays and domains, far more than real schemas have. */
-const typeLevelsMax = 32;
+const typeLevelsMax = 16;
 /** About 10,000 types. */
 const typeBytesMax = 2 * 1_048_576;
 
@@ -251,14 +251,25 @@ export class Statements {
       } else if (type === rowDescription) prepared.fields = protocol.readRowDescription(body);
       else if (type === parameterDescription) prepared.parameterTypes = protocol.readParameterTypes(body);
     });
-    const cursor = prepared.fields?.find(({ typeId }) => cursorTypes.has(typeId));
-    if (cursor !== undefined) throw cursorRefused(cursor.name);
-    const types = [...(prepared.fields ?? []).map(({ typeId }) => typeId), ...prepared.parameterTypes];
-    prepared.hasServerTypes = types.some((id) => !isKnownType(id));
-    await this.#learnTypes(types);
-    const settings = (prepared.fields ?? []).flatMap(({ typeId }) => formatsOf(typeId, this.serverTypes));
-    if (settings.length > 0) prepared.check = checkOf([...new Set(settings)], name !== '');
+    try {
+      await this.#learn(prepared);
+    } catch (err) {
+      await this.#close(name).catch(() => {});
+      throw err;
+    }
     return prepared;
+  }
+
+  /** Learns what is needed to read and write the values of a statement. */
+  async #learn(prepared: Prepared): Promise<void> {
+    const { name, fields = [], parameterTypes } = prepared;
+    const cursor = fields.find(({ typeId }) => cursorTypes.has(typeId));
+    if (cursor !== undefined) throw cursorRefused(cursor.name);
+    const types = [...fields.map(({ typeId }) => typeId), ...parameterTypes].filter((id) => !isKnownType(id));
+    prepared.hasServerTypes = types.length > 0;
+    await this.#learnTypes(types);
+    const settings = fields.flatMap(({ typeId }) => formatsOf(typeId, this.serverTypes));
+    if (settings.length > 0) prepared.check = checkOf([...new Set(settings)], name !== '');
   }
 
   /**
@@ -281,9 +292,13 @@ export class Statements {
     if (prepared === undefined) return;
     this.#prepared.delete(key);
     this.#kept.give(prepared.weight);
-    if (prepared.name === '') return;
-    const close = Buffer.concat([protocol.closeStatement(prepared.name), protocol.sync]);
-    await this.#wire.exchange(close, () => {});
+    await this.#close(prepared.name);
+  }
+
+  /** The server forgets a statement that has a name. */
+  async #close(name: string): Promise<void> {
+    if (name === '') return;
+    await this.#wire.exchange(Buffer.concat([protocol.closeStatement(name), protocol.sync]), () => {});
   }
 
   /** Forgets all statements, also at the server. */
@@ -308,25 +323,33 @@ export class Statements {
     return rows;
   }
 
-  /** Reads types that are not built in, once per connection. Arrays with another delimiter than a comma stay text. */
-  async #learnTypes(typeIds: number[]): Promise<void> {
-    let wanted = typeIds;
-    for (let level = 0; level < typeLevelsMax; level++) {
-      const asked = new Set(wanted.filter((id) => !isKnownType(id) && !this.serverTypes.has(id)));
-      if (asked.size === 0) return;
-      const rows = await this.rows(
-        `SELECT oid, format_type(oid, NULL), CASE WHEN typcategory = 'A' AND typdelim = ',' THEN typelem ELSE 0 END, typbasetype, typcategory = 'S' FROM pg_type WHERE oid IN (${[...asked].join(',')})`,
-        this.#types,
-      );
-      wanted = [];
-      for (const [oid, name, element, base, isText] of rows) {
-        const id = Number(oid);
-        if (!asked.has(id)) continue;
-        const elementId = Number(element) || undefined;
-        const baseId = Number(base) || undefined;
-        this.serverTypes.set(id, { name: name ?? '', elementId, baseId, isText: isText === 't' });
-        for (const inner of [elementId, baseId]) if (inner !== undefined) wanted.push(inner);
-      }
+  /**
+   * Reads types that are not built in, once per connection. Arrays with another delimiter than a comma stay text. Throws
+   * SQL_REJECTED if they nest too deep, also over types that are known: each reader of a value follows all levels.
+   */
+  async #learnTypes(typeIds: readonly number[]): Promise<void> {
+    let level = new Set(typeIds);
+    for (let levels = 0; level.size > 0; levels++) {
+      if (levels === typeLevelsMax) throw typesTooDeep();
+      const unknown = [...level].filter((id) => !this.serverTypes.has(id));
+      if (unknown.length > 0) await this.#readTypes(new Set(unknown));
+      const known = [...level].flatMap((id) => this.serverTypes.get(id) ?? []);
+      const inner = known.flatMap(({ elementId, baseId }) => [elementId, baseId]);
+      level = new Set(inner.filter((id) => id !== undefined && !isKnownType(id)) as number[]);
+    }
+  }
+
+  async #readTypes(asked: ReadonlySet<number>): Promise<void> {
+    const rows = await this.rows(
+      `SELECT oid, format_type(oid, NULL), CASE WHEN typcategory = 'A' AND typdelim = ',' THEN typelem ELSE 0 END, typbasetype, typcategory = 'S' FROM pg_type WHERE oid IN (${[...asked].join(',')})`,
+      this.#types,
+    );
+    for (const [oid, name, element, base, isText] of rows) {
+      const id = Number(oid);
+      if (!asked.has(id)) continue;
+      const elementId = Number(element) || undefined;
+      const baseId = Number(base) || undefined;
+      this.serverTypes.set(id, { name: name ?? '', elementId, baseId, isText: isText === 't' });
     }
   }
 

@@ -18,8 +18,11 @@ const keyBytes = 32;
 export interface Scram {
   readonly mechanism: string;
   readonly first: string;
-  /** Resolves to the response to the server's first message. */
-  answer(serverFirst: string): Promise<string>;
+  /**
+   * Resolves to the response to the server's first message. Rejects if nobody wants it any more when its turn comes, and
+   * at a second call.
+   */
+  answer(serverFirst: string, isWanted?: () => boolean): Promise<string>;
   /** Throws unless the server's last message proves that it knows the password. */
   verify(serverFinal: string): void;
 }
@@ -45,10 +48,13 @@ export function createScram(
   // The user name is empty, because PostgreSQL uses the one of the start-up message.
   const bare = `n=*,r=${nonce}`;
   let expected: Buffer | undefined;
+  let isAnswered = false;
   return {
     mechanism: binds ? scramPlus : scram,
     first: `${header}${bare}`,
-    answer: async (serverFirst) => {
+    answer: async (serverFirst, isWanted = () => true) => {
+      if (isAnswered) throw scramError('the server continued twice');
+      isAnswered = true;
       const { r: both = '', s: salt = '', i: rounds = '' } = attributesOf(serverFirst);
       if (
         !both.startsWith(nonce) ||
@@ -60,9 +66,10 @@ export function createScram(
       }
       if (Number(rounds) > roundsMax) throw scramError(`the server asks for ${rounds} rounds`);
       const saltBytes = Buffer.from(salt, 'base64');
-      const salted = await deriveInTurn(Number(rounds), () =>
-        derive(prepare(password), saltBytes, Number(rounds), keyBytes, 'sha256'),
-      );
+      const salted = await deriveInTurn(Number(rounds), async () => {
+        if (!isWanted()) throw scramError('the connection was closed');
+        return await derive(prepare(password), saltBytes, Number(rounds), keyBytes, 'sha256');
+      });
       const withoutProof = `c=${channel},r=${both}`;
       const signed = `${bare},${serverFirst},${withoutProof}`;
       const clientKey = hmac(salted, 'Client Key');

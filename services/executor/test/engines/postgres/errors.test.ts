@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { expectLinear } from '../../../../../tests/support/growth.ts';
 import { logInError, setUpError, toHubError } from '../../../src/engines/postgres/errors.ts';
+import { readFields } from '../../../src/engines/postgres/protocol.ts';
 
 const errorOf = (message: string) => logInError(Buffer.from(`C28000\0M${message}\0\0`));
 
@@ -11,6 +12,11 @@ it('recognizes a server that demands TLS', () => {
 
 it('reads a long message of a hostile server in linear time', () =>
   expectLinear((size) => errorOf('no pg_hba.conf entry'.repeat(size)), 12_000));
+
+it('reads no more of a message than a server has to say', () => {
+  const fields = Buffer.from(`C22012\0Mdivision by zero\0${'x\0'.repeat(100)}Pnever\0\0`);
+  expect([...readFields(fields).keys()]).toEqual(['C', 'M', 'x']);
+});
 
 describe('a pooler without a connection is busy, not unreachable', () => {
   const body = (severity: string) => Buffer.from(`S${severity}\0C08P01\0Mquery_wait_timeout\0\0`);

@@ -270,4 +270,28 @@ describe.skipIf(url === undefined)('PostgreSQL (needs POSTGRES_URL)', () => {
     for (const text of ['DROP FUNCTION hub_beside_filled()', 'DROP TABLE hub_beside'])
       await ask(connection, text, { kind: 'standalone' });
   });
+
+  it('leaves no prepared statement at the server that the hub does not run', async () => {
+    const count = () => value('count(*)::int FROM pg_prepared_statements');
+    const before = await count();
+    const read = ask(connection, "SELECT 'c'::refcursor AS c");
+    await expect(read).rejects.toMatchObject({ code: 'SQL_REJECTED' });
+    expect(await count()).toBe(before);
+  });
+
+  it('refuses types that nest deep, also if each statement goes on from the types of another', async () => {
+    const names = Array.from({ length: 12 }, (_, i) => `nested_${i}`);
+    const inner = (i: number) => (i === 0 ? 'int' : names[i - 1]);
+    const ddl = (text: string) => ask(connection, text, { kind: 'standalone' });
+    for (const [i, name] of names.entries()) await ddl(`CREATE DOMAIN ${name} AS ${inner(i)}[]`);
+    try {
+      // Each is an array of the one before, so it has two levels more.
+      for (const name of names.slice(0, 8)) expect(await value(`NULL::${name}`)).toBe(null);
+      await expect(value(`NULL::${names[9]}`)).rejects.toThrow('nest deeper');
+      await expect(value(`NULL::${names[9]}`)).rejects.toMatchObject({ code: 'SQL_REJECTED' });
+      expect(await value(`NULL::${names[9]}::text`)).toBe(null);
+    } finally {
+      for (const name of names.toReversed()) await ddl(`DROP DOMAIN ${name}`);
+    }
+  });
 });

@@ -23,3 +23,10 @@ it.each([
   expect(done).toBeLessThan(8);
   await Promise.all(logIns);
 });
+
+it('derives no keys for a connection that has closed before its turn', async () => {
+  const scram = createScram('secret', ['SCRAM-SHA-256'], undefined);
+  const nonce = scram?.first.split('r=')[1];
+  const answer = scram?.answer(`r=${nonce}server,s=c2FsdA==,i=1000000`, () => false);
+  await expect(answer).rejects.toMatchObject({ code: 'SOURCE_AUTH' });
+});
