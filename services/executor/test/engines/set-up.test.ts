@@ -1,6 +1,7 @@
 /** A server that accepts the log-in and refuses the set-up of the session is told apart from one that refuses the log-in. */
 
 import type { Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import type { EngineName } from '@datahub/contract/engines';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createEngines } from '../../src/engines/index.ts';
@@ -89,5 +90,68 @@ describe.each(engines)('%s', (engine, play, deniedState) => {
     expect(err).not.toBeInstanceOf(SetUpFailed);
     expect(err).toMatchObject({ code: 'SOURCE_AUTH' });
     expect(err.message).not.toContain('password authentication');
+  });
+});
+
+describe('a PostgreSQL connection that is of no use is closed', () => {
+  const text = (value: string) => message('D', '\0\x01', `\0\0\0${String.fromCharCode(value.length)}`, value);
+  const answered = (value: string) => Buffer.concat([text(value), message('C', 'SELECT 1\0'), ready]);
+  const optionsRefused = message('E', 'SFATAL\0C08P01\0Munsupported startup parameter: options\0\0');
+  let server: Rogue;
+  afterEach(() => server.close());
+
+  /** Connects to a server that answers this to each query of a client. The first client is refused for its options. */
+  const connect = async (answer: (sql: string, client: number) => Buffer | undefined, more: object) => {
+    let clients = 0;
+    server = await startRogue((socket) => {
+      const client = clients++;
+      let isStarted = false;
+      const lengthOf = (bytes: Buffer) =>
+        bytes.length < 5 ? 0 : isStarted ? 1 + bytes.readInt32BE(1) : bytes.readInt32BE(0);
+      cut(socket, lengthOf, (bytes) => {
+        const sql = bytes.toString('latin1');
+        if (!isStarted && client === 0) socket.end(optionsRefused);
+        else if (!isStarted) socket.write(welcome);
+        else if (sql.startsWith('Q')) socket.write(answer(sql, client) ?? '');
+        else if (sql.startsWith('S')) socket.write(ready);
+        isStarted = true;
+      });
+    });
+    const settings = settingsOf('postgres', `x://u:p@127.0.0.1:${server.port}/d`);
+    const deps = { dial, signal: AbortSignal.timeout(1_500), facts: {} };
+    const opening = createEngines().postgres.connect(
+      { ...settings, tls: { mode: 'disable' }, ...more },
+      deps,
+    );
+    return await opening.catch((reason) => reason);
+  };
+  /** The connections that are open a little later. */
+  const left = async () => {
+    await setTimeout(50);
+    return server.connections();
+  };
+  const isStateAsked = (sql: string) => sql.includes('pg_is_in_recovery');
+  const primary = { targetSessionAttrs: 'primary' };
+
+  it('if its server does not say in time what it is', async () => {
+    const silent = (sql: string) => (isStateAsked(sql) ? undefined : answered('1'));
+    const opened = await Promise.race([connect(silent, primary), setTimeout(3_000, 'still waits')]);
+    expect(opened).toMatchObject({ code: 'SOURCE_UNREACHABLE', retryable: true });
+    expect(await left()).toBe(0);
+  });
+
+  it('if its server cannot say what it is', async () => {
+    const unable = Buffer.concat([message('E', 'SERROR\0C42883\0Mno such function\0\0'), ready]);
+    const opened = await connect((sql) => (isStateAsked(sql) ? unable : answered('1')), primary);
+    expect(opened).toBeInstanceOf(SetUpFailed);
+    expect(opened.message).toContain('accepts the log-in but lacks');
+    expect(await left()).toBe(0);
+  });
+
+  it('if it is the second one, which would show how a pooler pools, and there is no room for it', async () => {
+    const full = (_sql: string, client: number) => (client < 2 ? answered('7') : undefined);
+    const opened = await Promise.race([connect(full, {}), setTimeout(3_000, 'still waits')]);
+    expect(opened).toHaveProperty('serverVersion');
+    expect(await left()).toBe(1);
   });
 });

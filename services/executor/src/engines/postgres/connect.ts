@@ -91,7 +91,7 @@ async function setUp(
   const target: Target = secure ? settings : { ...settings, tls: { mode: 'disable' } };
   const version = started.parameters.get('server_version') ?? '';
   const probe = (signal: AbortSignal) =>
-    sharesSessions({ wire, started }, () => openWire(settings, { ...deps, signal }, {}));
+    sharesSessions({ wire, started }, () => openWire(settings, { ...deps, signal }, {}), signal);
   const isPooled = settings.pooling === 'transaction';
   const shares = isPooled || (await findSharing(probe, deps));
   const connection = new PostgresConnection({
@@ -136,10 +136,13 @@ const roundsMax = 3;
 async function sharesSessions(
   { wire, started }: Pick<Opened, 'wire' | 'started'>,
   openOther: () => Promise<Opened>,
+  signal: AbortSignal,
 ): Promise<boolean> {
   const first = await processIdOf(wire);
   if (first === started.processId) return false;
   const other = await openOther();
+  // A pooler without room lets the second client wait.
+  using _listening = onAbort(signal, () => other.wire.close());
   try {
     for (let round = 0; round < roundsMax; round++) {
       if ((await processIdOf(other.wire)) === first || (await processIdOf(wire)) !== first) return true;
@@ -201,7 +204,7 @@ async function connectToOne(
     const signal = isLast ? deps.signal : AbortSignal.any([deps.signal, AbortSignal.timeout(timeoutMs)]);
     try {
       const connection = await connect({ ...settings, host, port }, { ...deps, signal });
-      if (attrs === 'any' || accepts[attrs](await connection.readState())) {
+      if (attrs === 'any' || (await isAccepted(connection, attrs, signal))) {
         fallback?.close();
         if (attrs !== 'prefer-standby') facts.server = { host, port };
         return connection;
@@ -216,6 +219,21 @@ async function connectToOne(
   }
   if (fallback !== undefined) return fallback;
   throw toConnectError(failure);
+}
+
+/** Closes a connection whose server does not say it in time. */
+async function isAccepted(
+  connection: PostgresConnection,
+  attrs: TargetSessionAttrs,
+  signal: AbortSignal,
+): Promise<boolean> {
+  using _listening = onAbort(signal, () => connection.close());
+  try {
+    return accepts[attrs](await connection.readState());
+  } catch (err) {
+    connection.close();
+    throw setUpError(err);
+  }
 }
 
 function inOrder(servers: Server[], first: Server | undefined): Server[] {
