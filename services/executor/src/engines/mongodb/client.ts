@@ -64,6 +64,8 @@ export async function openClient(
   try {
     client = new MongoClient(addresses.uri, toOptions(settings, seeds, credentials));
     const opened = client;
+    // Each connection of the pool listens.
+    opened.setMaxListeners(0);
     const server = await untilConnected(client, deps.signal);
     const { readPreference = 'primary' } = settings;
     return {

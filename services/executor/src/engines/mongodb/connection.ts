@@ -17,13 +17,15 @@ import { changesOf, changesOfFailed, isAtomic } from './changes-before-error.ts'
 import type { ClientLease } from './clients.ts';
 import {
   brokenError,
-  errorOf,
+  errorOfWhole,
+  errorsOf,
   interruptedError,
   isInterruption,
+  isLostAtShard,
   isMisread,
+  lostAtShardError,
   toHubError,
   toRunError,
-  toServerError,
   unconfirmedError,
 } from './errors.ts';
 import { RawCursor, rawReply } from './raw-cursor.ts';
@@ -163,16 +165,19 @@ export class MongodbConnection implements Connection {
   async #write(command: Document, { statementTimeoutMs }: RunOptions): Promise<Outcome> {
     const insertId = named(command);
     const timed = { ...command, maxTimeMS: Math.ceil(statementTimeoutMs) };
-    const reply = await this.#ask(timed, ReadPreference.primary).then(BSON.deserialize, (err) => {
+    const reply = await this.#ask(timed, ReadPreference.primary).then(decoded, (err) => {
       // The driver reports an unconfirmed write as failed, although it may have taken effect.
       if (err instanceof MongoWriteConcernError) return err.result;
       if (!(err instanceof MongoServerError)) throw err;
+      if (isLostAtShard(errorOfWhole(err))) throw lostAtShardError(err);
       const changes = changesOfFailed(command, err.code);
       if (changes.areAll) throw err;
-      throw isInterruption(err.code) ? interruptedError(err) : toServerError(err, changes);
+      throw isInterruption(err.code) ? interruptedError(err) : toHubError(errorOfWhole(err), changes);
     });
-    const error = errorOf(reply);
+    const errors = errorsOf(reply);
+    const [error] = errors;
     if (error !== undefined) {
+      if (errors.some(isLostAtShard)) throw lostAtShardError();
       if (isInterruption(error.code) && !isAtomic(command)) throw interruptedError();
       throw reply.writeErrors === undefined
         ? unconfirmedError()
@@ -258,6 +263,12 @@ export class MongodbConnection implements Connection {
     lease.release();
     this.#onClose();
   }
+}
+
+/** A server cuts long messages within a character. */
+async function decoded(reply: Buffer): Promise<Document> {
+  await turnForText(reply.length);
+  return BSON.deserialize(reply, { validation: { utf8: false } });
 }
 
 function hasComments(version: string): boolean {

@@ -36,6 +36,11 @@ const otherServer: Rule = {
   retryable: true,
   text: 'This server cannot run the command because it is not the primary of its replica set. Set replicaSet, or use the host of the primary or of a mongos.',
 };
+const noShard: Rule = {
+  code: 'SOURCE_UNREACHABLE',
+  retryable: true,
+  text: 'A server of the source cannot reach another one that the command needs. Try again.',
+};
 const logIn: Rule = { code: 'SOURCE_AUTH', retryable: false, text: logInRefused };
 const duplicate: Rule = {
   code: 'CONSTRAINT',
@@ -51,6 +56,8 @@ const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
 
 /** Rules by the server's error code. */
 const rules: Record<number, Rule> = {
+  6: noShard,
+  7: noShard,
   13: {
     code: 'SQL_REJECTED',
     retryable: false,
@@ -63,10 +70,12 @@ const rules: Record<number, Rule> = {
   91: otherServer,
   112: tryAgain,
   121: invalid,
+  133: noShard,
   189: otherServer,
   202: stopped,
   237: stopped,
   262: stopped,
+  9001: noShard,
   10107: otherServer,
   11000: duplicate,
   11001: duplicate,
@@ -82,12 +91,20 @@ export interface ServerError {
   message: string;
 }
 
-/** Returns the error of a reply, or of the first document whose write failed; undefined if there is none. */
-export function errorOf(reply: Document): ServerError | undefined {
-  const { ok, code, errmsg, writeErrors, writeConcernError } = reply;
-  const found = Number(ok) === 1 ? (writeErrors?.[0] ?? writeConcernError) : { code, errmsg };
-  return found && { code: Number(found.code), message: String(found.errmsg ?? '') };
+/** Returns the errors of a reply: those of documents whose writes failed, or else of the write concern. */
+export function errorsOf({ writeErrors, writeConcernError }: Document): ServerError[] {
+  const found: Document[] = writeErrors ?? (writeConcernError ? [writeConcernError] : []);
+  return found.map(toServerError);
 }
+
+const toServerError = ({ code, errmsg }: Document): ServerError => ({
+  code: Number(code),
+  message: String(errmsg ?? ''),
+});
+
+/** Returns the error of a command that failed as a whole. */
+export const errorOfWhole = ({ code, errorResponse }: MongoServerError): ServerError =>
+  toServerError({ ...errorResponse, code });
 
 export function toHubError({ code, message }: ServerError, changes = noChanges): HubError {
   const rule = rules[code] ?? refused;
@@ -104,10 +121,6 @@ function toSentences({ counted, areAll }: ChangesBeforeError): string {
     return ' If it had changed documents before the error, they stay changed; the server did not count them. Check the data before you repeat it.';
   return counted === 0 ? '' : ` Documents written before the error: ${counted}. They were not rolled back.`;
 }
-
-/** Converts an error that the driver reports for a command as a whole. */
-export const toServerError = (err: MongoServerError, changes = noChanges): HubError =>
-  toHubError({ code: Number(err.code), message: String(err.errorResponse.errmsg ?? '') }, changes);
 
 /** The server names the index before the values. */
 const ofDuplicate =
@@ -138,6 +151,24 @@ export const isInterruption = (code: unknown) => interruptions.has(Number(code))
 export function interruptedError(cause?: unknown): HubError {
   return unknownOutcome(
     'The command was stopped while it changed documents. The changes that it had made stay. Check the data before you repeat it.',
+    cause,
+  );
+}
+
+/** The codes of errors between a mongos and its shards, and of a mongos that stops while it waits for them. */
+const lostBetween = new Set([6, 89, 91, 202, 9001, 11600]);
+const sentToShard = /^Write results unavailable from (?!failing to target)/;
+
+/**
+ * True if a mongos has sent a write to a shard and does not know what became of it. It then has any code, and names the
+ * shard.
+ */
+export const isLostAtShard = ({ code, message }: ServerError): boolean =>
+  sentToShard.test(message) || (lostBetween.has(code) && !message.startsWith('Write results unavailable'));
+
+export function lostAtShardError(cause?: unknown): HubError {
+  return unknownOutcome(
+    'The servers of the source lost the connection to each other, or stopped, while the command ran, so its outcome is unknown. Check the data before you repeat it.',
     cause,
   );
 }
@@ -210,11 +241,9 @@ export function toRunError(err: unknown, { hasUser }: { hasUser: boolean }): Hub
   if (err instanceof HubError) return err;
   if (err instanceof MongoServerError) {
     if (!hasUser && wantsUser.has(Number(err.code))) return logInError(hidden(err));
-    return toServerError(err);
+    return toHubError(errorOfWhole(err));
   }
   if (err instanceof MongoServerSelectionError) return noServerError(err);
-  // The driver could not encode the command. Replies are decoded elsewhere.
-  if (err instanceof BSON.BSONError && !isMisread(err)) return unfitError(err);
   return brokenError(err);
 }
 
@@ -232,7 +261,7 @@ export function isMisread(err: unknown): boolean {
   return (
     err instanceof RangeError ||
     err instanceof TypeError ||
-    err instanceof BSON.BSONOffsetError ||
+    err instanceof BSON.BSONError ||
     err instanceof MongoUnexpectedServerResponseError
   );
 }

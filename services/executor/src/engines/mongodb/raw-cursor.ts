@@ -63,7 +63,9 @@ export class RawCursor {
 }
 
 function open(db: Db, command: Document, { session, readPreference, signal }: RawOptions) {
-  const cursor = db.runCursorCommand(command, { session, readPreference, raw: true });
+  // A server cuts long messages of errors within a character.
+  const texts = { enableUtf8Validation: false };
+  const cursor = db.runCursorCommand(command, { session, readPreference, raw: true, ...texts });
   const inside = cursor as unknown as Inside;
   inside.cursorOptions.signal = signal;
   return { cursor, inside };

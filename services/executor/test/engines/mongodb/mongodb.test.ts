@@ -37,11 +37,10 @@ async function open(replies: Replies, change: Partial<ConnectSettings> = {}) {
     tls: { mode: 'prefer' },
     ...change,
   };
-  const connection = await createMongodbEngine().connect(settings, {
-    dial,
-    signal: AbortSignal.timeout(60_000),
-  });
-  return { connection, commands };
+  const deps = { dial, signal: AbortSignal.timeout(60_000), facts: {} };
+  const engine = createMongodbEngine();
+  const another = () => engine.connect(settings, deps);
+  return { connection: await another(), commands, another };
 }
 
 describe('the log-in', () => {
@@ -136,6 +135,18 @@ describe('an execution', () => {
     connection.close();
   });
 
+  it('runs on as many connections as a pool may have, without a warning', async () => {
+    const warned: string[] = [];
+    const note = ({ name }: Error) => warned.push(name);
+    process.on('warning', note);
+    const { connection, another } = await open({});
+    const more = await Promise.all(Array.from({ length: 12 }, another));
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', note);
+    expect(warned).toEqual([]);
+    for (const each of [connection, ...more]) each.close();
+  });
+
   it('answers distinct with a row for each value', async () => {
     const { connection } = await open({ distinct: { ok: 1, values: ['x', null, { a: 1n }] } });
     const distinct = JSON.stringify({ distinct: 'orders', key: 'a' });
@@ -223,6 +234,12 @@ describe('an execution', () => {
   });
 });
 
+const lostAt = (shard: string, code: number) => ({
+  index: 0,
+  code,
+  errmsg: `Write results unavailable from ${shard} :: caused by :: x`,
+});
+
 describe('a write', () => {
   it.each([
     ['a text', { a: 'x'.repeat(18 * 1_048_576) }],
@@ -262,6 +279,49 @@ describe('a write', () => {
       ...{ state: '11000', condition: 'UNIQUE_VIOLATION' },
       ...{ schema: 'shop', table: 'users', constraint: 'email_1' },
     });
+    connection.close();
+  });
+
+  it.each<[string, Document, string, boolean]>([
+    [
+      'of a document',
+      { ok: 1, n: 2, writeErrors: [{ index: 2, code: 11_000, errmsg: 'aCUT' }] },
+      'CONSTRAINT',
+      true,
+    ],
+    ['of a command', { ok: 0, code: 26, errmsg: 'aCUT' }, 'SQL_REJECTED', false],
+  ])(
+    'says what it wrote if its server cut the message %s within a character',
+    async (_name, reply, code, isPartial) => {
+      const body = Buffer.from(BSON.serialize(reply));
+      body.writeUInt8(0xe3, body.indexOf('CUT') + 2);
+      const { connection } = await open({
+        insert: (socket, _command, id) => void socket.write(toReply(body, id)),
+      });
+      const written = ask(connection, insert({}, {}, {}), { kind: 'standalone' });
+      const err = await written.catch((caught) => caught);
+      expect([err.code, err.partial ?? false, err.sql?.state]).toEqual([
+        code,
+        isPartial,
+        isPartial ? '11000' : '26',
+      ]);
+      connection.close();
+    },
+  );
+
+  it.each<[string, Document, string]>([
+    ['whose shard does not answer', { n: 0, writeErrors: [lostAt('s1', 6)] }, 'OUTCOME_UNKNOWN'],
+    ['that was stopped while it waited', { n: 0, writeErrors: [lostAt('s1', 50)] }, 'OUTCOME_UNKNOWN'],
+    ['whose mongos stops', { ok: 0, code: 91, errmsg: 'shutting down' }, 'OUTCOME_UNKNOWN'],
+    [
+      'whose shard has no primary',
+      { n: 0, writeErrors: [lostAt('failing to target a host in s1', 133)] },
+      'SOURCE_UNREACHABLE',
+    ],
+  ])('through a mongos has an unknown outcome only if it was sent: one %s', async (_name, reply, code) => {
+    const { connection } = await open({ insert: { ok: 1, ...reply } });
+    const written = ask(connection, insert({}), { kind: 'standalone' });
+    await expect(written).rejects.toMatchObject({ code, retryable: code === 'SOURCE_UNREACHABLE' });
     connection.close();
   });
 
