@@ -9,12 +9,17 @@ import type { ClientSession, Db, Document, ReadPreferenceLike, RunCommandCursor 
 
 interface Reply {
   toBytes(): Uint8Array;
+}
+
+interface Batch extends Reply {
   clear(): void;
+  /** The number of its documents. */
+  readonly batchSize: number;
 }
 
 interface Inside {
   cursorOptions: { signal?: AbortSignal };
-  documents: Reply | null;
+  documents: Batch | null;
   _initialize(session: ClientSession): Promise<{ response: Reply }>;
 }
 
@@ -35,16 +40,21 @@ export async function rawReply(db: Db, command: Document, options: RawOptions): 
   }
 }
 
+/** A reply is in memory for as long as its documents are written, perhaps to a slow reader. */
+const replyBytes = 2 * 1_048_576;
+
 export class RawCursor {
   readonly #cursor: RunCommandCursor;
   readonly #inside: Inside;
+  readonly #batchSize: number;
   #isBegun = false;
 
-  /** `batchSize` is the number of documents per reply after the first. */
+  /** `batchSize` is the most documents per reply after the first. There are fewer if those before them were long. */
   constructor(db: Db, command: Document, options: RawOptions & { batchSize: number }) {
     const { cursor, inside } = open(db, command, options);
-    this.#cursor = cursor.setBatchSize(options.batchSize);
+    this.#cursor = cursor;
     this.#inside = inside;
+    this.#batchSize = options.batchSize;
   }
 
   /** Resolves to the next reply with documents, or to the first reply if none has any; to undefined at the end. */
@@ -53,7 +63,11 @@ export class RawCursor {
     const hasMore = await this.#cursor.hasNext();
     if (!hasMore && this.#isBegun) return undefined;
     this.#isBegun = true;
-    return bytesOf(this.#inside.documents);
+    const reply = bytesOf(this.#inside.documents);
+    const count = this.#inside.documents?.batchSize || this.#batchSize;
+    const fit = Math.max(1, Math.floor((replyBytes * count) / reply.length));
+    this.#cursor.setBatchSize(Math.min(this.#batchSize, fit));
+    return reply;
   }
 
   /** Closes the cursor at the server. */
