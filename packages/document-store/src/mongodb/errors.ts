@@ -27,8 +27,10 @@ const duplicateKey = 11000;
 const refused = new Set([10107, 13435, 13436, 14031]);
 /** Internal and transient failures: shutting down, write concern not reached, interrupted. */
 const failed = new Set([
-  1, 6, 7, 8, 50, 64, 79, 89, 91, 100, 112, 133, 134, 189, 262, 317, 358, 9001, 11600, 11602,
+  1, 6, 7, 8, 43, 50, 64, 79, 89, 91, 100, 112, 133, 134, 189, 202, 262, 317, 358, 9001, 11600, 11601, 11602,
 ]);
+/** A mongos says so, with any code, if a shard does not answer. */
+const unavailableAtShard = 'Write results unavailable';
 const refusedLogin = new Set([13, 18]);
 /** The driver's errors of calls that had no connection. */
 const unsent = new Set([
@@ -61,7 +63,8 @@ function verdictOfServer(err: MongoServerError): Verdict {
     return 'taken';
   if (refusedLogin.has(code)) return 'login';
   if (refused.has(code)) return 'refused';
-  return failed.has(code) || err.hasErrorLabel('RetryableWriteError') ? 'unanswered' : 'bug';
+  const hasFailed = failed.has(code) || err.message.startsWith(unavailableAtShard);
+  return hasFailed || err.hasErrorLabel('RetryableWriteError') ? 'unanswered' : 'bug';
 }
 
 /** True for an error of DNS, of `connect`, or of the handshake. */
