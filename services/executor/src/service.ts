@@ -34,6 +34,7 @@ import { fetchIssuerKeys } from './network/issuer-keys.ts';
 import type { FetchDeps } from './network/json-object.ts';
 import { type LoginAttempt, LoginAttempts } from './network/login-attempts.ts';
 import { createLongRows } from './network/long-rows.ts';
+import { createReplyRoom } from './network/reply-room.ts';
 import { createResolve, createServiceResolve, type ServiceResolve } from './network/resolver.ts';
 import { connectToBastion } from './network/ssh/connection.ts';
 import { createTunnelDial, Tunnel } from './network/ssh/tunnel.ts';
@@ -322,6 +323,7 @@ function createConnect(
   const logins = new LoginAttempts({ catalog: deps.catalog, nowMs: Date.now });
   const takeLongRow = createLongRows();
   const kept = new KeptStatements();
+  const takeReplyRoom = createReplyRoom();
   const dialBehind = createDialBehind(config, { dialFor, policy, logins });
   const connect = async (source: SourceDefinition, signal: AbortSignal): Promise<Connection> => {
     const facts = factsOf.get(source) ?? {};
@@ -338,6 +340,7 @@ function createConnect(
       rowBytesMax,
       takeLongRow: () => takeLongRow(accountId),
       kept: kept.of(accountId),
+      takeReplyRoom: (bytes) => takeReplyRoom(accountId, bytes),
       comments: statementComments && source.servers?.statementComments !== 'off',
       facts,
     };

@@ -18,8 +18,12 @@ export interface KeptOfAccount {
 /** What the connections of an account share. */
 export interface SharesOfAccount {
   takeLongRow?: TakeLongRow;
+  takeReplyRoom?: TakeReplyRoom;
   kept?: KeptOfAccount;
 }
 
 /** Takes a place for collecting a long row. Resolves with the function that gives it back. */
 export type TakeLongRow = () => Promise<() => void>;
+
+/** The same for the bytes of a reply. */
+export type TakeReplyRoom = (bytes: number) => Promise<() => void>;

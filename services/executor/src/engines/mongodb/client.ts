@@ -12,6 +12,7 @@ import { startTls } from '../../network/tls.ts';
 import type { ConnectDeps, ConnectSettings } from '../../ports/engine.ts';
 import { logInError, toConnectError, toLogInError } from './errors.ts';
 import { isMember, membersMax } from './hello.ts';
+import type { LongReply } from './long-reply.ts';
 import type { ProxyCredentials, SocksProxy } from './socks-proxy.ts';
 
 /**
@@ -37,6 +38,8 @@ export interface SourceClient {
   readonly timesDistinct: boolean;
   /** True if commands go to one known server or to a primary, so that another socket can cancel them. */
   readonly isStoppable: boolean;
+  /** Of each session, by its id in hexadecimal. */
+  readonly longReplies: Map<string, LongReply>;
   /** The listener is called each time the driver closes its connections to a server. */
   onLost(listener: () => void): void;
   offLost(listener: () => void): void;
@@ -54,8 +57,10 @@ export async function openClient(
   const addresses = toAddresses(seeds);
   const reach = createReach(settings, deps);
   let fault: unknown;
+  const longReplies = new Map<string, LongReply>();
   const credentials = await proxy.admit({
     reach: (host, port, signal) => reach(addresses.hostOf(host), port, signal),
+    beforeLong: (session = '', bytes) => longReplies.get(session)?.begin(bytes),
     onFault: (err) => {
       fault = err;
     },
@@ -71,6 +76,7 @@ export async function openClient(
     return {
       client: opened,
       ...server,
+      longReplies,
       isStoppable: seeds.isDirect || readPreference === 'primary',
       onLost: (listener) => void opened.on('connectionPoolCleared', listener),
       offLost: (listener) => void opened.off('connectionPoolCleared', listener),

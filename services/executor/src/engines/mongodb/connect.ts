@@ -6,6 +6,7 @@ import { defaultRowBytesMax } from '../shared/bounds.ts';
 import { Clients } from './clients.ts';
 import { MongodbConnection } from './connection.ts';
 import { toLogInError } from './errors.ts';
+import { LongReply } from './long-reply.ts';
 
 export function openMongodb(): { connect: Engine['connect']; owns: NonNullable<Engine['owns']> } {
   const clients = new Clients();
@@ -42,6 +43,7 @@ async function connect(
       hasUser: settings.user !== '' || settings.authMechanism !== undefined,
       comments: deps.comments ?? false,
       rowBytesMax: deps.rowBytesMax ?? defaultRowBytesMax,
+      longReply: new LongReply(deps.takeReplyRoom),
     });
   } catch (err) {
     void session?.endSession().catch(() => {});

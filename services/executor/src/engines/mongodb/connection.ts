@@ -28,6 +28,7 @@ import {
   toRunError,
   unconfirmedError,
 } from './errors.ts';
+import type { LongReply } from './long-reply.ts';
 import { RawCursor, rawReply } from './raw-cursor.ts';
 import { readCommand } from './read-command.ts';
 import { DocumentRows, describedFields } from './results.ts';
@@ -43,6 +44,7 @@ export interface MongodbSession {
   rowBytesMax: number;
   /** True if commands are sent with their comments. */
   comments: boolean;
+  longReply: LongReply;
 }
 
 /** The number of documents per reply. The first reply has few, so that the first bytes arrive early. */
@@ -69,6 +71,7 @@ export class MongodbConnection implements Connection {
       if (!this.#isBusy) this.close();
     };
     source.onLost(this.#onLost);
+    source.longReplies.set(idOf(session.session), session.longReply);
   }
 
   get broken(): boolean {
@@ -92,6 +95,7 @@ export class MongodbConnection implements Connection {
       const err = this.#toReported(caught);
       throw this.#cancelling ? toCancelled(err, statement.kind) : err;
     } finally {
+      this.#session.longReply.end();
       this.#isBusy = false;
     }
   }
@@ -115,7 +119,7 @@ export class MongodbConnection implements Connection {
     }
     const first = Math.min(batchSizes.first, maxRows + 1);
     const sized = name === 'find' ? { batchSize: first } : { cursor: { batchSize: first } };
-    const { session, readPreference } = this.#session;
+    const { session, readPreference, longReply } = this.#session;
     const cursor = new RawCursor(
       this.#db,
       { ...command, ...sized, maxTimeMS },
@@ -135,6 +139,7 @@ export class MongodbConnection implements Connection {
           await this.#untilTaken(sink);
           await mayYield();
         }
+        longReply.end();
         if (sink.truncated) break;
         await this.#untilTaken(sink);
       }
@@ -249,14 +254,18 @@ export class MongodbConnection implements Connection {
       return await readSchema(database, (command) => this.#ask(command, readPreference));
     } catch (err) {
       throw this.#toReported(err);
+    } finally {
+      this.#session.longReply.end();
     }
   }
 
   close(): void {
     if (this.#open.signal.aborted) return;
     this.#broken = true;
-    const { lease, session } = this.#session;
+    const { lease, session, longReply } = this.#session;
     lease.source.offLost(this.#onLost);
+    lease.source.longReplies.delete(idOf(session));
+    longReply.close();
     this.#open.abort(brokenError());
     this.#resume();
     void session.endSession().catch(() => {});
@@ -264,6 +273,8 @@ export class MongodbConnection implements Connection {
     this.#onClose();
   }
 }
+
+const idOf = (session: ClientSession): string => session.id?.id.toString('hex') ?? '';
 
 /** A server cuts long messages within a character. */
 async function decoded(reply: Buffer): Promise<Document> {

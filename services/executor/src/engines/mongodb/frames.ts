@@ -8,6 +8,7 @@ import { Carry } from '../../network/shared-read-buffer.ts';
 import { documentEnd } from '../../result/values/bson-reader.ts';
 import { logInBytesMax } from '../shared/bounds.ts';
 import { checkScram, cleanHello } from './hello.ts';
+import { longReplyBytes } from './long-reply.ts';
 import { ReplyPieces } from './reply-pieces.ts';
 
 const opReply = 1;
@@ -42,6 +43,8 @@ export class Requests {
   opCode = 0;
   /** The client nonce of SCRAM (RFC 5802, `r=`) in the first request of a log-in. */
   nonce: string | undefined;
+  /** The id of the session that sent the request, in hexadecimal. */
+  session: string | undefined;
   readonly #carry = new Carry();
   #left = 0;
 
@@ -70,6 +73,7 @@ export class Requests {
     // The driver uses OP_QUERY only for its greeting.
     const name = this.opCode === opQuery ? 'hello' : firstName(start);
     this.asked = kindByName[name] ?? 'command';
+    this.session = sessionOf(start);
     this.nonce =
       name === 'saslStart' ? /,r=([A-Za-z0-9+/=]+)/.exec(start.toString('latin1'))?.[1] : undefined;
   }
@@ -81,6 +85,17 @@ function firstName(start: Buffer): string {
   return start.toString('latin1', at, start.indexOf(0, at));
 }
 
+const beforeSession = Buffer.from('\x03lsid\0');
+/** After that come the lengths of the document and of the id, the name and the kind of the id. */
+const toSessionId = beforeSession.length + 4 + 4 + 4 + 1;
+const sessionIdBytes = 16;
+
+/** `RawCursor` puts the session in front of the values of a command. */
+function sessionOf(start: Buffer): string | undefined {
+  const at = start.indexOf(beforeSession);
+  return at < 0 ? undefined : start.toString('hex', at + toSessionId, at + toSessionId + sessionIdBytes);
+}
+
 /** Passes bytes to the driver. `rounds` are those of SCRAM that it computes before it answers. */
 export type PassReply = (bytes: Buffer, rounds?: number) => void;
 
@@ -88,13 +103,16 @@ export type PassReply = (bytes: Buffer, rounds?: number) => void;
 export class Replies {
   readonly #requests: Requests;
   readonly #pass: PassReply;
+  readonly #onLong: (bytes: number) => void;
   readonly #carry = new Carry();
   #left = 0;
   #pieces: ReplyPieces | undefined;
 
-  constructor(requests: Requests, pass: PassReply) {
+  /** `onLong` is called at the beginning of a long reply, before its bytes are passed on. */
+  constructor(requests: Requests, pass: PassReply, onLong: (bytes: number) => void = () => {}) {
     this.#requests = requests;
     this.#pass = pass;
+    this.#onLong = onLong;
   }
 
   take(bytes: Buffer): void {
@@ -120,6 +138,7 @@ export class Replies {
     if (bodyAt + there.readInt32LE(bodyAt) !== length)
       throw misfit('The length of a message does not match its document.');
     if (there.length > length) throw misfit('The server sent a reply without a request.');
+    if (length > longReplyBytes) this.#onLong(length);
     this.#left = length - there.length;
     this.#requests.id = 0;
     this.#pieces = new ReplyPieces(length - bodyAt);

@@ -12,7 +12,6 @@ interface Reply {
 }
 
 interface Batch extends Reply {
-  clear(): void;
   /** The number of its documents. */
   readonly batchSize: number;
 }
@@ -59,12 +58,14 @@ export class RawCursor {
 
   /** Resolves to the next reply with documents, or to the first reply if none has any; to undefined at the end. */
   async next(): Promise<Buffer | undefined> {
-    this.#inside.documents?.clear();
+    // Its memory is free before the next one arrives.
+    this.#inside.documents = null;
     const hasMore = await this.#cursor.hasNext();
     if (!hasMore && this.#isBegun) return undefined;
     this.#isBegun = true;
-    const reply = bytesOf(this.#inside.documents);
-    const count = this.#inside.documents?.batchSize || this.#batchSize;
+    const batch = this.#inside.documents as Batch | null;
+    const reply = bytesOf(batch);
+    const count = batch?.batchSize || this.#batchSize;
     const fit = Math.max(1, Math.floor((replyBytes * count) / reply.length));
     this.#cursor.setBatchSize(Math.min(this.#batchSize, fit));
     return reply;
@@ -79,7 +80,10 @@ export class RawCursor {
 function open(db: Db, command: Document, { session, readPreference, signal }: RawOptions) {
   // A server cuts long messages of errors within a character.
   const texts = { enableUtf8Validation: false };
-  const cursor = db.runCursorCommand(command, { session, readPreference, raw: true, ...texts });
+  const [name = ''] = Object.keys(command);
+  // Here the driver sets the session, which `frames.ts` looks for, else behind values of any length.
+  const withSession = { [name]: command[name], lsid: session.id, ...command };
+  const cursor = db.runCursorCommand(withSession, { session, readPreference, raw: true, ...texts });
   const inside = cursor as unknown as Inside;
   inside.cursorOptions.signal = signal;
   return { cursor, inside };

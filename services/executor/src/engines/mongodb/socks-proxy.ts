@@ -10,12 +10,14 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, isIP, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { deriveInTurn } from '../shared/key-derivation.ts';
-import { Replies, Requests } from './frames.ts';
+import { type PassReply, Replies, Requests } from './frames.ts';
 
 /** What the proxy needs for one client of the driver. */
 export interface ProxyClient {
   /** Opens a connection to the server. Must settle when the signal aborts. */
   reach(host: string, port: number, signal: AbortSignal): Promise<Duplex>;
+  /** Resolves when a long reply to this session, by its id in hexadecimal, may be read; undefined if it may at once. */
+  beforeLong(session: string | undefined, bytes: number): Promise<void> | undefined;
   /** Receives the reason why a connection could not be opened or was closed. */
   onFault(err: unknown): void;
 }
@@ -186,10 +188,24 @@ async function read(socket: Socket, bytes: number, signal: AbortSignal): Promise
 /** Relays data in both directions with backpressure. If one side closes, both are closed. */
 function relay(driver: Socket, server: Duplex, client: ProxyClient): void {
   const requests = new Requests();
+  let isWaiting = false;
+  const readOn = () => {
+    if (!isWaiting && !driver.writableNeedDrain) server.resume();
+  };
+  const onLong = (bytes: number) => {
+    const room = client.beforeLong(requests.session, bytes);
+    if (room === undefined) return;
+    isWaiting = true;
+    server.pause();
+    void room.then(() => {
+      isWaiting = false;
+      readOn();
+    });
+  };
   const pass = (bytes: Buffer) => {
     if (!driver.write(bytes)) server.pause();
   };
-  const replies = new Replies(requests, (bytes, rounds) => {
+  const passReply: PassReply = (bytes, rounds) => {
     if (rounds === undefined) return pass(bytes);
     // The server sends nothing more before the driver has derived its keys and answered.
     void deriveInTurn(rounds, async () => {
@@ -199,7 +215,8 @@ function relay(driver: Socket, server: Duplex, client: ProxyClient): void {
         driver.once('data', () => resolve()).once('close', resolve);
       });
     });
-  });
+  };
+  const replies = new Replies(requests, passReply, onLong);
   const end = () => {
     driver.destroy();
     server.destroy();
@@ -207,7 +224,7 @@ function relay(driver: Socket, server: Duplex, client: ProxyClient): void {
   driver.once('close', end);
   server.once('close', end).on('error', () => {});
   server.once('end', end);
-  driver.on('drain', () => server.resume());
+  driver.on('drain', readOn);
   server.on('drain', () => driver.resume());
   driver.on('data', (bytes: Buffer) => {
     requests.note(bytes);

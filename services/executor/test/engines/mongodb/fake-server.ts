@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { BSON, type Document } from 'mongodb';
 import { afterEach } from 'vitest';
 import { createMongodbEngine } from '../../../src/engines/mongodb/index.ts';
-import type { ConnectSettings } from '../../../src/ports/engine.ts';
+import type { ConnectDeps, ConnectSettings } from '../../../src/ports/engine.ts';
 import { dial } from '../../fixture.ts';
 import { type Rogue, startRogue } from '../../hostile/rogue.ts';
 import { converse, type Replies, toReply } from '../../hostile/rogue-mongodb.ts';
@@ -15,7 +15,11 @@ afterEach(() => {
 });
 
 /** Opens a connection to a fake server, and returns the commands that the server received. */
-export async function open(replies: Replies, change: Partial<ConnectSettings> = {}) {
+export async function open(
+  replies: Replies,
+  change: Partial<ConnectSettings> = {},
+  more: Partial<ConnectDeps> = {},
+) {
   const commands: Document[] = [];
   const noted = Object.entries(replies).map(([name, reply]) => [
     name,
@@ -37,7 +41,7 @@ export async function open(replies: Replies, change: Partial<ConnectSettings> = 
     tls: { mode: 'prefer' },
     ...change,
   };
-  const deps = { dial, signal: AbortSignal.timeout(60_000), facts: {} };
+  const deps: ConnectDeps = { dial, signal: AbortSignal.timeout(60_000), facts: {}, ...more };
   const engine = createMongodbEngine();
   const another = () => engine.connect(settings, deps);
   return { connection: await another(), commands, another };
