@@ -54,6 +54,9 @@ export abstract class ArrowColumn {
 
   protected abstract values(rows: number): Buffer[];
 
+  /** Gives up the room for rows. There must be none. */
+  abstract release(): void;
+
   /** Removes all rows. */
   clear(): void {
     this.nulls = 0;
@@ -113,6 +116,10 @@ class FixedColumn<A extends NumberArray> extends ArrowColumn {
     this.#to.array.fill(0, row * this.#width, (row + 1) * this.#width);
   }
 
+  release(): void {
+    this.#to.array = this.#create(0);
+  }
+
   protected values(rows: number): Buffer[] {
     const { buffer, BYTES_PER_ELEMENT: bytes } = this.#to.array;
     return [Buffer.from(buffer as ArrayBuffer, 0, rows * this.#width * bytes)];
@@ -138,6 +145,10 @@ class BooleanColumn extends ArrowColumn {
     return true;
   }
 
+  release(): void {
+    this.#bits = nothing;
+  }
+
   protected values(rows: number): Buffer[] {
     return [this.#bits.subarray(0, (rows + 7) >> 3)];
   }
@@ -148,9 +159,13 @@ class BooleanColumn extends ArrowColumn {
   }
 }
 
+/** Of a buffer. The next one begins with as many as the last batch had, up to a limit. */
+const bytesAtFirst = 1_024;
+const bytesAtOnceMax = 262_144;
+
 /** Texts and bytes. */
 class VariableColumn extends ArrowColumn {
-  protected readonly out = new ByteWriter(1_024);
+  protected readonly out = new ByteWriter(bytesAtFirst);
   readonly #encode: FieldEncoder;
   #offsets = new Int32Array(1);
 
@@ -177,6 +192,10 @@ class VariableColumn extends ArrowColumn {
     this.#offsets[row + 1] = this.out.position;
   }
 
+  release(): void {
+    this.#offsets = new Int32Array(1);
+  }
+
   protected values(rows: number): Buffer[] {
     const { out } = this;
     return [Buffer.from(this.#offsets.buffer, 0, 4 * (rows + 1)), out.buffer.subarray(0, out.position)];
@@ -184,7 +203,8 @@ class VariableColumn extends ArrowColumn {
 
   override clear(): void {
     super.clear();
-    this.out.position = 0;
+    // A long value keeps no memory: the next rows may wait for a slow reader.
+    this.out.take(Math.min(Math.max(this.out.position, bytesAtFirst), bytesAtOnceMax));
   }
 }
 

@@ -39,6 +39,8 @@ export const createArrow = (): Open<RowEncoder> => (out, options) => new ArrowEn
  */
 const batch = { rowsMax: 16_384, cellsMax: 1_048_576, bytesMax: 1_048_576 };
 const rowsAtFirst = 64;
+/** Places for more values are not kept for the next batch, which may wait for a slow reader: they have up to 16 MiB. */
+const keptCellsMax = 262_144;
 
 class ArrowEncoder implements RowEncoder {
   readonly #out: ByteWriter;
@@ -47,6 +49,7 @@ class ArrowEncoder implements RowEncoder {
   #columns: ArrowColumn[] = [];
   #rows = 0;
   #rowsMax = 0;
+  #rowsBefore = 0;
   #batchRows = batch.rowsMax;
   #bytes = 0;
   /** The bytes with which each batch begins. */
@@ -106,8 +109,14 @@ class ArrowEncoder implements RowEncoder {
   }
 
   #grow(): void {
-    this.#rowsMax = Math.max(rowsAtFirst, 2 * this.#rowsMax);
+    this.#rowsMax = Math.max(rowsAtFirst, 2 * this.#rowsMax, this.#rowsBefore);
     for (const column of this.#columns) column.grow(this.#rowsMax);
+  }
+
+  #release(): void {
+    for (const column of this.#columns) column.release();
+    this.#rowsBefore = this.#rowsMax;
+    this.#rowsMax = 0;
   }
 
   #batch(isTruncated: boolean): ColumnBatch {
@@ -122,6 +131,7 @@ class ArrowEncoder implements RowEncoder {
     if (this.#options.added.length > 0) this.#write([batchHeader(batch, isLast), ...batch.buffers]);
     else this.#write([...batchMessage(batch).rest, ...(isLast ? [endOfStream] : this.#head)]);
     for (const column of this.#columns) column.clear();
+    if (this.#rowsMax * this.#columns.length > keptCellsMax) this.#release();
     this.#rows = 0;
     this.#bytes = 0;
   }

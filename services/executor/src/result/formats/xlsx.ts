@@ -21,6 +21,9 @@ const columnsMax = 16_384;
 const sheetBytesMax = 2_147_483_648;
 /** Of XML that is compressed at once, which takes about a millisecond. */
 const blockBytes = 131_072;
+/** Of the buffer for the XML, which grows for longer rows. */
+const sheetBytes = blockBytes + 16_384;
+const keptBytesMax = 4 * blockBytes;
 /** Of XML of one row, which is written in one piece. */
 const rowBytesMax = 8_388_608;
 
@@ -40,7 +43,7 @@ class XlsxEncoder implements RowEncoder {
   readonly #zip: ZipWriter;
   readonly #options: FormatOptions;
   /** The XML of the sheet that is not compressed yet. */
-  readonly #sheet = new ByteWriter(blockBytes + 16_384);
+  readonly #sheet = new ByteWriter(sheetBytes);
   #names: string[] = [];
   #writers: CellWriter[] = [];
   /** The beginning of each column's cells, up to the number of the row. */
@@ -149,7 +152,9 @@ class XlsxEncoder implements RowEncoder {
     const { buffer, position } = this.#sheet;
     this.#zip.append(buffer.subarray(0, position));
     this.#sheetBytes += position;
-    this.#sheet.position = 0;
+    // A long row keeps no memory: the next rows may wait for a slow reader.
+    if (buffer.length > keptBytesMax) this.#sheet.take(sheetBytes);
+    else this.#sheet.position = 0;
   }
 
   #fail(column: string): never {
