@@ -137,7 +137,7 @@ const gateway = {
   DATAHUB_BODIES_BYTES_MAX: computedInteger(
     '6 times the largest body',
     [2 * bodyMin, 4 * GiB],
-    'the same of all keys; a quarter of it is reserved for bodies of at most 64 KiB, and it is at least twice the largest body',
+    'the same of all keys, shared between accounts: one alone gets half of it, but one body always as much as fits; a quarter of it is reserved for bodies of at most 64 KiB, and it is at least twice the largest body',
   ),
   DATAHUB_KEY_RESPONSES_BYTES_MAX: computedInteger(
     '64 MiB',
@@ -147,7 +147,7 @@ const gateway = {
   DATAHUB_RESPONSES_BYTES_MAX: computedInteger(
     '128 MiB',
     [2 * largestResponse, 4 * GiB],
-    'the same of all keys; a quarter of it is reserved for responses of at most 1 MiB',
+    'the same of all keys, shared between accounts in the same way; a quarter of it is reserved for responses of at most 1 MiB',
   ),
   DATAHUB_REQUEST_TIMEOUT_MS: integer(60_000, [100, 3_600_000], 'the timeout of a whole request'),
   DATAHUB_STALL_TIMEOUT_MS: integer(

@@ -56,6 +56,7 @@ export function createBodies({ bytesMax, keyBytesMax, streaming, ...limits }: Bo
     smallBytesMax,
     exceeded: {
       key: `The bodies that this key is sending would exceed ${keyBytesMax} bytes, the most that it may send at once.`,
+      account: 'The bodies that this account is sending take its share of the hub.',
       all: 'The hub is busy with other large bodies.',
     },
   });

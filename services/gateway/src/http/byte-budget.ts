@@ -1,4 +1,4 @@
-/** A budget of bytes for each key and for the process: of the bodies, or of the responses, that are in progress. */
+/** A budget of bytes for each key, each account and the process: of the bodies, or of the responses, that are in progress. */
 
 import { HubError } from '@datahub/service-kit/call/error';
 import { Usage } from '@datahub/service-kit/usage';
@@ -10,32 +10,81 @@ export interface ByteBudgetOptions {
   /** The last quarter of the budget is for what has at most this many bytes, so that large ones do not block it. */
   smallBytesMax: number;
   /** The sentences of the errors. */
-  exceeded: { key: string; all: string };
+  exceeded: { key: string; account: string; all: string };
 }
 
 const largeShare = 0.75;
 
 export class ByteBudget {
   readonly #options: ByteBudgetOptions;
-  readonly #usage = new Usage();
+  readonly #keys = new Usage();
+  readonly #large: FairPart;
+  readonly #small: FairPart;
+  readonly #parts = new WeakMap<FastifyRequest, FairPart>();
 
   constructor(options: ByteBudgetOptions) {
     this.#options = options;
+    this.#large = new FairPart(options.bytesMax * largeShare);
+    this.#small = new FairPart(options.bytesMax * (1 - largeShare));
   }
 
   /** Adds bytes to the `held` ones of a request. Throws RATE_LIMITED, UNAVAILABLE, or CANCELLED if its client has left. */
   reserve(request: FastifyRequest, held: number, bytes: number): void {
     request.context.requireOpen();
-    const { bytesMax, keyBytesMax, smallBytesMax, exceeded } = this.#options;
+    const { keyBytesMax, smallBytesMax, exceeded } = this.#options;
+    const isSmall = held + bytes <= smallBytesMax;
     const key = budgetOf(request);
-    if (this.#usage.of(key) + bytes > keyBytesMax) throw busy('RATE_LIMITED', exceeded.key);
-    const available = held + bytes <= smallBytesMax ? bytesMax : bytesMax * largeShare;
-    if (this.#usage.all + bytes > available) throw busy('UNAVAILABLE', exceeded.all);
-    this.#usage.add(key, bytes);
+    // Large ones leave room for small ones of the same key, too.
+    if (this.#keys.of(key) + bytes > (isSmall ? keyBytesMax / largeShare : keyBytesMax))
+      throw busy('RATE_LIMITED', exceeded.key);
+    const account = accountOf(request);
+    const before = this.#parts.get(request);
+    const parts = isSmall ? [this.#small, this.#large] : [this.#large];
+    const own = (part: FairPart) => (part === before ? held : 0);
+    const part = parts.find((one) => one.hasRoom(account, { wanted: held + bytes, own: own(one) }));
+    if (part === undefined) {
+      const isFull = parts.every((one) => one.isFull({ wanted: held + bytes, own: own(one) }));
+      throw isFull ? busy('UNAVAILABLE', exceeded.all) : busy('RATE_LIMITED', exceeded.account);
+    }
+    before?.usage.add(account, -held);
+    part.usage.add(account, held + bytes);
+    this.#parts.set(request, part);
+    this.#keys.add(key, bytes);
   }
 
   release(request: FastifyRequest, bytes: number): void {
-    this.#usage.add(budgetOf(request), -bytes);
+    this.#keys.add(budgetOf(request), -bytes);
+    this.#parts.get(request)?.usage.add(accountOf(request), -bytes);
+    this.#parts.delete(request);
+  }
+}
+
+interface Room {
+  /** What a request would hold. */
+  wanted: number;
+  /** What it holds of it. */
+  own: number;
+}
+
+/**
+ * Bytes that accounts share as they share connections: an account may hold more only while it holds less than is left.
+ * Alone it gets half. The first request of an account only has to fit.
+ */
+class FairPart {
+  readonly usage = new Usage();
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  isFull({ wanted, own }: Room): boolean {
+    return wanted > this.#max - (this.usage.all - own);
+  }
+
+  hasRoom(account: string, { wanted, own }: Room): boolean {
+    const others = this.usage.of(account) - own;
+    return !this.isFull({ wanted: others === 0 ? wanted : others + wanted, own });
   }
 }
 
@@ -43,6 +92,8 @@ export class ByteBudget {
 function budgetOf({ context: { principal } }: FastifyRequest): string {
   return principal?.budgets?.budgets[0]?.id ?? principal?.keyId ?? '';
 }
+
+const accountOf = ({ context: { principal } }: FastifyRequest): string => principal?.accountId ?? '';
 
 const busy = (code: 'RATE_LIMITED' | 'UNAVAILABLE', message: string) =>
   new HubError(code, `${message} Try again later.`, { retryable: true, retryAfterMs: 1_000 });

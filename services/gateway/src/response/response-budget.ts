@@ -57,6 +57,7 @@ export function createResponseBudget({ bytesMax, keyBytesMax }: ResponseBudgetOp
     smallBytesMax,
     exceeded: {
       key: `The responses that this key is reading would exceed ${keyBytesMax} bytes, the most that it may read at once.`,
+      account: 'The responses that this account is reading take its share of the hub.',
       all: 'The hub is busy with other large responses.',
     },
   });
