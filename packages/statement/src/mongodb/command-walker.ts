@@ -3,9 +3,9 @@
  * replace a value. Rejects what runs code at the server, and stages that write.
  */
 
-import { ExactNumber, type Value } from '../values.ts';
+import type { ExactNumber, Value } from '../values.ts';
 import { constantText } from './constants.ts';
-import { type ExtendedType, extendedTypes, ValueFault } from './extended-json.ts';
+import { type ExtendedType, extendedTypes, isObject, ValueFault } from './extended-json.ts';
 import { below, reject, type TemplateWriter, variableIn } from './template.ts';
 
 type Members = Record<string, Value>;
@@ -20,11 +20,20 @@ const codeNames = new Set([
 ]);
 const depthMax = 100;
 
-export function isObject(value: Value): value is Members {
-  return (
-    typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
-  );
-}
+/** What a clause of Atlas Search compares with. All else in it is a name, an operator or another clause. */
+const searchValues = new Set([
+  ...['query', 'value', 'gt', 'gte', 'lt', 'lte', 'origin', 'pivot', 'like', 'queryVector', 'vector'],
+  ...['geometry', 'center', 'radius', 'bottomLeft', 'topRight', 'searchAfter', 'searchBefore'],
+  ...['limit', 'numCandidates', 'k', 'threshold', 'slop', 'minimumShouldMatch'],
+  ...['maxEdits', 'prefixLength', 'maxExpansions'],
+]);
+
+/** What a JSON Schema compares with. */
+const schemaValues = new Set([
+  ...['enum', 'minimum', 'maximum', 'multipleOf', 'minLength', 'maxLength', 'pattern'],
+  ...['minItems', 'maxItems', 'minProperties', 'maxProperties'],
+]);
+const schemasByName = new Set(['properties', 'patternProperties', 'dependencies']);
 
 export class CommandWalker {
   readonly #out: TemplateWriter;
@@ -49,7 +58,26 @@ export class CommandWalker {
   readonly expression: Walk = (value, pointer) => {
     if (isObject(value) && Object.keys(value).length === 1 && Object.hasOwn(value, '$literal')) {
       this.#members(value, pointer, () => this.plain);
+    } else if (isObject(value) && this.#extended(value) === undefined) {
+      const { expressionOperators: known } = this;
+      this.#members(
+        value,
+        pointer,
+        (name) => (Object.hasOwn(known, name) ? known[name] : this.expression) as Walk,
+      );
     } else this.#value(value, pointer, { form: 'literal', walk: this.expression });
+  };
+
+  /** The operators of an expression whose arguments are not all values. MongoDB takes a `$literal` for a name. */
+  readonly expressionOperators: Walks = {
+    ...Object.fromEntries(
+      ['$getField', '$setField', '$unsetField'].map((operator): [string, Walk] => [
+        operator,
+        (value, pointer) => this.#parts(value, pointer, { input: this.expression, value: this.expression }),
+      ]),
+    ),
+    // Of a projection.
+    $elemMatch: (value, pointer) => this.#elemMatch(value, pointer),
   };
 
   readonly filter: Walk = (value, pointer) => {
@@ -59,6 +87,7 @@ export class CommandWalker {
   #filterMember(key: string): Walk {
     if (key === '$and' || key === '$or' || key === '$nor') return this.listOf(this.filter, 'filters');
     if (key === '$expr') return this.expression;
+    if (key === '$jsonSchema') return this.#schema;
     return key.startsWith('$') ? this.written(this.plain) : this.#condition;
   }
 
@@ -83,15 +112,66 @@ export class CommandWalker {
     else this.plain(value, pointer);
   };
 
+  readonly #schema: Walk = (value, pointer) =>
+    this.#clause(value, pointer, (name) => {
+      if (schemaValues.has(name)) return this.plain;
+      return schemasByName.has(name) ? this.#schemasByName : this.#schema;
+    });
+
+  readonly #schemasByName: Walk = (value, pointer) => this.#clause(value, pointer, () => this.#schema);
+
+  readonly #search: Walk = (value, pointer) =>
+    this.#clause(value, pointer, (name) => {
+      // The text of `queryString` has names and operators.
+      if (name === 'path' || name === 'queryString') return this.fixed;
+      if (name === 'facets') return this.#searchesByName;
+      return searchValues.has(name) ? this.plain : this.#search;
+    });
+
+  readonly #searchesByName: Walk = (value, pointer) => this.#clause(value, pointer, () => this.#search);
+
+  /** Objects and lists of which each member is walked by its name, and constants. */
+  #clause(value: Value, pointer: string, walkOf: (name: string) => Walk): void {
+    if (isObject(value)) this.#members(value, pointer, walkOf);
+    else if (Array.isArray(value)) {
+      this.#out.array(value, pointer, (member, at) =>
+        this.#descend(() => this.#clause(member, at, walkOf), at),
+      );
+    } else this.written(this.fixed)(value, pointer);
+  }
+
   readonly update: Walk = (value, pointer) => {
     if (Array.isArray(value)) return this.pipeline(value, pointer);
     const members = this.#object(value, pointer, 'an update');
     this.#members(members, pointer, (operator) => {
       if (!operator.startsWith('$')) return this.plain;
       if (operator === '$rename') return this.fixed;
+      const walk = Object.hasOwn(this.#updates, operator) ? this.#updates[operator] : this.plain;
       return (fields, at) =>
-        this.#members(this.#object(fields, at, 'fields and values'), at, () => this.plain);
+        this.#members(this.#object(fields, at, 'fields and values'), at, () => walk as Walk);
     });
+  };
+
+  /** What is written for a field, if it is not always a value. */
+  readonly #updates: Walks = {
+    // A name of an operator, without a dollar sign.
+    $bit: this.written(this.plain),
+    $push: (value, pointer) => {
+      if (!isObject(value) || !Object.hasOwn(value, '$each')) return this.plain(value, pointer);
+      this.#parts(value, pointer, {
+        $each: this.plain,
+        $slice: this.plain,
+        $position: this.plain,
+        $sort: this.written(this.plain),
+      });
+    },
+    // An object is a filter of the elements.
+    $pull: (value, pointer) => {
+      const name = variableIn(value);
+      if (name !== undefined) this.#out.placeholder(name, 'element');
+      else if (!isObject(value) || this.#extended(value) !== undefined) this.plain(value, pointer);
+      else (isOperators(value) ? this.#condition : this.filter)(value, pointer);
+    },
   };
 
   readonly pipeline: Walk = (value, pointer) => this.listOf(this.#stage, 'stages')(value, pointer);
@@ -124,9 +204,8 @@ export class CommandWalker {
     ),
     ...Object.fromEntries(['$count', '$unwind', '$unset'].map((name) => [name, this.fixed])),
     ...Object.fromEntries(['$limit', '$skip'].map((name) => [name, this.plain])),
-    ...Object.fromEntries(
-      ['$sort', '$sample', '$search', '$searchMeta'].map((name) => [name, this.written(this.plain)]),
-    ),
+    ...Object.fromEntries(['$sort', '$sample'].map((name) => [name, this.written(this.plain)])),
+    ...Object.fromEntries(['$search', '$searchMeta'].map((name) => [name, this.#search])),
     $match: this.filter,
     $facet: (value, at) => this.#members(this.#object(value, at, 'pipelines'), at, () => this.pipeline),
     $lookup: (value, at) => this.#parts(value, at, { pipeline: this.pipeline, let: this.expression }),

@@ -11,8 +11,8 @@ import { lineAndColumn } from '../sql/lexer.ts';
 import { noFacts } from '../sql/nullability.ts';
 import type { CompiledStatement, StatementKind } from '../types.ts';
 import { contextInvalid, declare, parseValue, resolveValues, UsedCharacters, type Value } from '../values.ts';
-import { CommandWalker, isObject, type Walk } from './command-walker.ts';
-import { type ValueFault, valueText } from './extended-json.ts';
+import { CommandWalker, type Walk } from './command-walker.ts';
+import { isObject, type ValueFault, valueText } from './extended-json.ts';
 import { below, reject, TemplateWriter } from './template.ts';
 import { commandVerbs } from './verbs.ts';
 

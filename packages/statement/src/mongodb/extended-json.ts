@@ -14,10 +14,11 @@ export const extendedTypes = [
 export type ExtendedType = (typeof extendedTypes)[number];
 
 /**
- * How a value replaces its variable: unchanged; inside `$literal`, where MongoDB would read a string as a field path and
- * an object as an expression; or as an Extended JSON type, as in `{"$oid": ":id"}`.
+ * How a value replaces its variable: unchanged; unchanged unless it is an object, which MongoDB would read as a condition;
+ * inside `$literal`, where MongoDB would read a string as a field path and an object as an expression; or as an Extended
+ * JSON type, as in `{"$oid": ":id"}`.
  */
-export type Form = 'plain' | 'literal' | ExtendedType;
+export type Form = 'plain' | 'element' | 'literal' | ExtendedType;
 
 const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 const doubleDigitsMax = 15;
@@ -58,10 +59,15 @@ export class ValueFault {
 
 /** The declared type decides the BSON type; without one, the JSON type does. */
 export function valueText(value: Value, form: Form, type: string | undefined): string | ValueFault {
-  if (form !== 'plain' && form !== 'literal') return extendedText(value, form);
+  if (form !== 'plain' && form !== 'element' && form !== 'literal') return extendedText(value, form);
+  if (form === 'element' && isObject(value))
+    return new ValueFault('must not be an object, which MongoDB would read as a condition here');
   const text = typedText(value, type);
   return form === 'literal' && typeof text === 'string' ? `{"$literal":${text}}` : text;
 }
+
+export const isObject = (value: Value): value is Record<string, Value> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 
 const extendedOf: Record<string, ExtendedType> = {
   bigint: '$numberLong',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { aggregate, find, literal, run, text, update } from '../command-fixture.ts';
+import { aggregate, bind, find, literal, run, text, update } from '../command-fixture.ts';
 
 const rejected = (message: string) =>
   expect.objectContaining({ code: 'SQL_REJECTED', message, stage: 'prepare', retryable: false });
@@ -55,6 +55,10 @@ describe('a filter', () => {
     [{ a: ':x' }, { a: text }],
     [{ a: { b: ':x' } }, { a: { b: text } }],
     [
+      { $jsonSchema: { properties: { a: { enum: [':x'], minimum: ':n' } } } },
+      { $jsonSchema: { properties: { a: { enum: [text], minimum: 3 } } } },
+    ],
+    [
       { a: null, b: [], c: true },
       { a: null, b: [], c: true },
     ],
@@ -93,6 +97,14 @@ describe('a filter', () => {
     [
       { a: { $all: [{ $not: ':x' }] } },
       '/filter/a/$all/0/$not is the variable :x, but only a constant can stand here.',
+    ],
+    [
+      { $jsonSchema: { properties: { enum: ':x' } } },
+      '/filter/$jsonSchema/properties/enum is the variable :x, but only a constant can stand here.',
+    ],
+    [
+      { $jsonSchema: { anyOf: [{ required: [':x'] }] } },
+      '/filter/$jsonSchema/anyOf/0/required/0 is the variable :x, but only a constant can stand here.',
     ],
     [{ $text: ':x' }, '/filter/$text is the variable :x, but only a constant can stand here.'],
     [
@@ -158,6 +170,9 @@ describe('an update', () => {
     ],
     [{ $push: { a: { $each: [':x'], $slice: ':n' } } }, { $push: { a: { $each: [text], $slice: 3 } } }],
     [{ $pull: { a: { $gt: ':n' } } }, { $pull: { a: { $gt: 3 } } }],
+    [{ $pull: { a: ':x', b: { c: ':x' } } }, { $pull: { a: text, b: { c: text } } }],
+    [{ $bit: { a: { or: ':n' } } }, { $bit: { a: { or: 3 } } }],
+    [{ $push: { a: { $each: [], $sort: { b: ':n' } } } }, { $push: { a: { $each: [], $sort: { b: 3 } } } }],
     [{ $rename: { a: 'b' } }, { $rename: { a: 'b' } }],
     [
       [{ $set: { a: ':x' } }, { $unset: 'b' }],
@@ -175,10 +190,26 @@ describe('an update', () => {
       '/updates/0/u/$rename/a is the variable :x, but must be a constant of the query.',
     ],
     [{ $rename: ':x' }, '/updates/0/u/$rename is the variable :x, but must be a constant of the query.'],
+    [{ $bit: { a: ':x' } }, '/updates/0/u/$bit/a is the variable :x, but only a constant can stand here.'],
+    [
+      { $push: { a: { $each: [], $sort: ':x' } } },
+      '/updates/0/u/$push/a/$sort is the variable :x, but only a constant can stand here.',
+    ],
+    [
+      { $pull: { a: { $elemMatch: ':x' } } },
+      '/updates/0/u/$pull/a/$elemMatch must be an object (a filter), and cannot be a variable.',
+    ],
     [[':x'], '/updates/0/u/0 must be an object (a stage), and cannot be a variable.'],
   ])('takes no more of the caller: %j', (u, message) => {
     expect(() => run(update(u))).toThrow(rejected(message));
   });
+});
+
+it('pulls the elements that equal a value, and none that meet an object of the caller', () => {
+  const pulled = (x: unknown) => bind(update({ $pull: { a: ':x' } }), { x }).updates;
+  for (const x of ['a', 3, null, [1, 2]]) expect(pulled(x)).toEqual([{ q: {}, u: { $pull: { a: x } } }]);
+  for (const x of [{}, { b: 1 }])
+    expect(() => pulled(x)).toThrow(expect.objectContaining({ code: 'CONTEXT_INVALID' }));
 });
 
 describe('depth', () => {

@@ -35,9 +35,61 @@ describe('a stage', () => {
     expect(() => stageOf({ [name]: ':x' })).toThrow(noPlace(`/pipeline/0/${name}`));
   });
 
-  it.each(['$sort', '$sample', '$search', '$searchMeta'])('%s takes values, and no more', (name) => {
+  it.each(['$sort', '$sample'])('%s takes values, and no more', (name) => {
     expect(stageOf({ [name]: { a: ':x', b: [':n'] } })).toEqual({ [name]: { a: text, b: [3] } });
     expect(() => stageOf({ [name]: ':x' })).toThrow(noPlace(`/pipeline/0/${name}`));
+  });
+
+  it.each(['$getField', '$setField', '$unsetField'])('%s takes no name of the caller', (name) => {
+    const stage = (given: unknown) => ({ $addFields: { a: { [name]: given } } });
+    const known = { field: 'b', input: ':x', value: ':x' };
+    expect(stageOf(stage(known))).toEqual(stage({ field: 'b', input: literal, value: literal }));
+    const at = `/pipeline/0/$addFields/a/${name}`;
+    expect(() => stageOf(stage(':x'))).toThrow(onlyTheQuery(at));
+    expect(() => stageOf(stage({ ...known, field: ':x' }))).toThrow(onlyTheQuery(`${at}/field`));
+    expect(() => stageOf(stage({ $literal: ':x' }))).toThrow(onlyTheQuery(`${at}/$literal`));
+    expect(() => stageOf(stage({ field: { $concat: ['a', ':x'] } }))).toThrow(
+      onlyTheQuery(`${at}/field/$concat/1`),
+    );
+  });
+
+  describe.each(['$search', '$searchMeta'])('%s', (name) => {
+    it.each([
+      [{ text: { path: 'title', query: ':x' } }, { text: { path: 'title', query: text } }],
+      [
+        { compound: { filter: [{ equals: { path: 'a', value: ':n' } }] } },
+        { compound: { filter: [{ equals: { path: 'a', value: 3 } }] } },
+      ],
+      [
+        { range: { path: 'a', gte: ':n' }, count: { type: 'total', threshold: ':n' } },
+        { range: { path: 'a', gte: 3 }, count: { type: 'total', threshold: 3 } },
+      ],
+      [
+        { facet: { operator: { exists: { path: 'a' } }, facets: { value: { type: 'string', path: 'b' } } } },
+        { facet: { operator: { exists: { path: 'a' } }, facets: { value: { type: 'string', path: 'b' } } } },
+      ],
+    ])('takes what is looked for: %j', (written, run) => {
+      expect(stageOf({ [name]: written })).toEqual({ [name]: run });
+    });
+
+    it.each([
+      [':x', ''],
+      [{ index: ':x', text: { path: 'a', query: 'b' } }, '/index'],
+      [{ text: ':x' }, '/text'],
+      [{ compound: { should: ':x' } }, '/compound/should'],
+      [{ compound: { filter: [{ equals: { path: 'a', value: 'b' } }, ':x'] } }, '/compound/filter/1'],
+      [{ facet: { facets: { value: ':x' } } }, '/facet/facets/value'],
+    ])('takes no clause, operator or name of the caller: %j', (written, pointer) => {
+      expect(() => stageOf({ [name]: written })).toThrow(noPlace(`/pipeline/0/${name}${pointer}`));
+    });
+
+    it.each([
+      [{ text: { path: ':x', query: 'b' } }, '/text/path'],
+      [{ text: { path: { value: ':x' }, query: 'b' } }, '/text/path/value'],
+      [{ queryString: { defaultPath: 'a', query: ':x' } }, '/queryString/query'],
+    ])('takes no field of the caller: %j', (written, pointer) => {
+      expect(() => stageOf({ [name]: written })).toThrow(onlyTheQuery(`/pipeline/0/${name}${pointer}`));
+    });
   });
 
   it.each(['$limit', '$skip'])('%s takes a number of the caller', (name) => {
