@@ -1,5 +1,6 @@
 /** Connects the executors' streams with the ledger, while this replica owns the slots. */
 
+import { sourceLimits } from '@datahub/contract/limits';
 import type { LeaseSlotsRequest, LeaseSlotsResponse } from '@datahub/proto/catalog/v1/catalog_internal';
 import { onAbort } from '@datahub/service-kit/call/abort';
 import type { CallSignal } from '@datahub/service-kit/call/call';
@@ -85,6 +86,15 @@ interface Stream {
   epoch: number;
   outbox: Outbox;
 }
+
+/** Slots are granted and recalled one by one, so their numbers must be those of a source. */
+const slotsMax = sourceLimits.poolConnections.max;
+
+const bounded = (use: SlotUse): SlotUse => {
+  const atMost = (count: number) => Math.min(count, slotsMax);
+  const { max, held, returned, wanted } = use;
+  return { ...use, max: atMost(max), held: atMost(held), returned: atMost(returned), wanted: atMost(wanted) };
+};
 
 const tickMs = 250;
 /** The pause between ticks while nobody waits for anything, as a share of the lease. */
@@ -216,7 +226,8 @@ class Streams implements SlotStreams {
   }
 
   async #read(stream: Stream, requests: AsyncIterable<LeaseSlotsRequest>): Promise<void> {
-    for await (const { instanceId, epoch, sources, leaving, ownerless } of requests) {
+    for await (const { instanceId, epoch, sources: given, leaving, ownerless } of requests) {
+      const sources = given.map(bounded);
       if (stream.executorId === '') stream.executorId = instanceId;
       // The loop goes on, because leaving it would destroy the stream before the answer.
       if (leaving) await this.#leave(stream);

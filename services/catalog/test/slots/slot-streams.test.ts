@@ -32,8 +32,8 @@ function connect(streams: SlotStreams, instanceId: string) {
   return { told, tell, end: () => requests.end() };
 }
 
-it('rests while nobody waits, and takes a slot back for one that waits then as soon as ever', async () => {
-  const streams = await openSlotStreams({
+const open = () =>
+  openSlotStreams({
     leaseMs,
     servers: new Map(),
     now: () => performance.now(),
@@ -41,6 +41,21 @@ it('rests while nobody waits, and takes a slot back for one that waits then as s
     onFailure: (err) => expect.unreachable(String(err)),
     openOwner: async () => soleOwner,
   });
+
+it('grants no more slots than a source can have, whatever an executor asks for', async () => {
+  const streams = await open();
+  const one = connect(streams, 'one');
+  await vi.advanceTimersByTimeAsync(10);
+  const most = 4_294_967_295;
+  one.tell({ epoch: 1, sources: [{ ...claim, max: most, wanted: most, held: 3 }] });
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(one.told.reduce((sum, { granted }) => sum + granted, 0)).toBe(97);
+  one.end();
+  await streams.close();
+});
+
+it('rests while nobody waits, and takes a slot back for one that waits then as soon as ever', async () => {
+  const streams = await open();
   const [one, other] = [connect(streams, 'one'), connect(streams, 'other')];
   await vi.advanceTimersByTimeAsync(10);
   one.tell({ sources: [{ ...claim, wanted: 2 }] });
