@@ -95,7 +95,7 @@ async function send(
   const sent = mail === undefined ? sendHook(delivery, options, signal) : mailTo(delivery, options, signal);
   const ended = await sent.then(
     (status) => ({ status }),
-    (err) => ({ error: err === mailIsOff ? mailIsOff.message : reasonOf(signal) }),
+    (err) => ({ error: isOwn(err) ? err.message : reasonOf(signal) }),
   );
   // The lease ends by itself, and another executor sends it again.
   if (closing.aborted) return undefined;
@@ -110,11 +110,17 @@ async function sendHook(
   { opener, dialFor, nowMs }: DeliveryRunnerOptions,
   signal: AbortSignal,
 ): Promise<number> {
-  const secrets = await openSecrets(opener, { destinationId, sealed: sealedSecrets });
+  const secrets = await openSecrets(opener, { destinationId, sealed: sealedSecrets }).catch((cause) => {
+    throw new HubError('CONFLICT', secretUnreadable, { cause });
+  });
   return sendWebhook({ id, url, body, secrets }, { dial: dialFor(accountId), signal, nowMs });
 }
 
+const secretUnreadable =
+  'The hub has no key any more that reads the secret of the destination. Rotate the secret.';
 const mailIsOff = new HubError('CONFLICT', 'The operator has set no mail server.');
+/** A fault that is not the destination's. */
+const isOwn = (err: unknown): err is HubError => err instanceof HubError && err.code === 'CONFLICT';
 
 async function mailTo(
   { deliveryId: id, body, mail }: TakenDelivery,

@@ -157,6 +157,18 @@ function manyTypes(): Step {
     );
 }
 
+/** A server whose statement has a column of each of so many types. */
+export function typed(count: number): Step {
+  const ids = Array.from({ length: count }, (_, i) => 987_654 + i);
+  const rows = ids.map((id) => row(String(id), `type_${id}`, '0', '0', 'f'));
+  return perform({
+    describe: send(message('t', int16(0)), columns(ids)),
+    ask: send(columns([25, 25]), ...rows, complete, ready),
+    execute: send(completeAs('SELECT 0')),
+    goesOn: true,
+  });
+}
+
 export const postgresPlays: Play[] = [
   { name: 'says nothing', play: () => {}, codes: ['SOURCE_UNREACHABLE'], lasts: true },
   { name: 'answers noise', play: send(noise), codes: ['SOURCE_TLS', 'SOURCE_UNREACHABLE'] },

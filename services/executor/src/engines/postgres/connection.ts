@@ -118,6 +118,7 @@ export class PostgresConnection implements Connection {
   }
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
+    const { kind } = statement;
     this.#running = true;
     this.#isSent = this.#isCommitting = false;
     this.#cancellation.reset();
@@ -130,13 +131,12 @@ export class PostgresConnection implements Connection {
         if (!hasNoEffect(err) || options.snapshot === 'last' || options.inTransaction) throw err;
         outcome = await this.#runPrepared(statement, sink, options);
       }
-      const left = this.#cancellation.rowsLeft(statement.kind);
+      const left = this.#cancellation.rowsLeft(kind);
       if (left !== undefined) throw left;
       return outcome;
     } catch (err) {
       if (err instanceof RefusedPlan && options.inTransaction) throw new NothingRan(err);
       const told = err instanceof RefusedPlan ? this.#rejected(err.body, statement) : err;
-      const { kind } = statement;
       const isSent = options.beforeCommit === undefined ? this.#isSent : this.#isCommitting;
       throw toOutcome(this.#cancellation.isAsked ? toCancelled(told) : told, { kind, isSent });
     } finally {
@@ -144,8 +144,9 @@ export class PostgresConnection implements Connection {
       if (placeOf(options) !== 'first') this.#statements.forgetOnce();
       // After an error in the middle of rows, the socket may still be paused, and the sink may never drain.
       this.#wire.resume();
-      // A cancel request that arrives late could cancel the next statement.
-      if (this.#cancellation.isPending) this.#broken = true;
+      // A cancel request that arrives late could cancel the next statement. A new connection knows fewer types.
+      const isFull = kind === 'read' && !options.inTransaction && this.#statements.knowsManyTypes;
+      if (isFull || this.#cancellation.isPending) this.#broken = true;
     }
   }
 

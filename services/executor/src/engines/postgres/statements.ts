@@ -63,8 +63,8 @@ const parameterBytes = 8;
 
 /** The deepest nesting of arrays and domains, far more than real schemas have. */
 const typeLevelsMax = 16;
-/** About 10,000 types. */
-const typeBytesMax = 2 * 1_048_576;
+/** About 2,500 types, which hundreds of connections can keep. */
+const typeBytesMax = 524_288;
 
 /** `refcursor` and its array. */
 const cursorTypes = new Set([1790, 2201]);
@@ -106,6 +106,11 @@ export class Statements {
     wire.onClose(() => this.#kept.close());
     this.#block = block;
     this.#comments = comments;
+  }
+
+  /** True if there may be no room for the types of another statement. */
+  get knowsManyTypes(): boolean {
+    return this.#types.isHalfFull;
   }
 
   /** Comments go in front from now on, if they are sent at all. */
@@ -341,7 +346,7 @@ export class Statements {
 
   async #readTypes(asked: ReadonlySet<number>): Promise<void> {
     const rows = await this.rows(
-      `SELECT oid, format_type(oid, NULL), CASE WHEN typcategory = 'A' AND typdelim = ',' THEN typelem ELSE 0 END, typbasetype, typcategory = 'S' FROM pg_type WHERE oid IN (${[...asked].join(',')})`,
+      `SELECT oid, pg_catalog.format_type(oid, NULL), CASE WHEN typcategory = 'A' AND typdelim = ',' THEN typelem ELSE 0 END, typbasetype, typcategory = 'S' FROM pg_catalog.pg_type WHERE oid IN (${[...asked].join(',')})`,
       this.#types,
     );
     for (const [oid, name, element, base, isText] of rows) {

@@ -33,6 +33,10 @@ export class OwnAnswer {
     this.#bytesMax = bytesMax;
   }
 
+  get isHalfFull(): boolean {
+    return this.#bytes > this.#bytesMax / 2;
+  }
+
   /** Counts a piece. The connection closes with the error that this throws if there are too many. */
   add(bytes: number, fields = 0): void {
     this.#bytes += bytes + pieceBytes + fields * fieldBytes;
