@@ -41,6 +41,7 @@ import { createAnswerPlaces } from './response/answer-places.ts';
 import { createCompression } from './response/compression.ts';
 import { reportFailure, reportPart, sendProblem } from './response/error-handler.ts';
 import { writeJson } from './response/json-splices.ts';
+import { createRequestEnds } from './response/request-ends.ts';
 import { createResponseBudget, limitUnread, type ResponseBudget } from './response/response-budget.ts';
 import type { ResponseSettings } from './response/streamed-response.ts';
 import { listRoutes } from './routes.ts';
@@ -171,12 +172,7 @@ interface RequestOptions {
   drain: ReturnType<typeof createBodyDrain>;
 }
 
-/** Adds the members of each request, the writer of responses, and the hooks that run for every path. */
-function addRequestContext(
-  app: FastifyInstance,
-  { config, deps, bodies, responseBudget, drain }: RequestOptions,
-): void {
-  app.setReplySerializer(writeJson);
+function addMembers(app: FastifyInstance): void {
   app.decorateRequest('context');
   app.decorateRequest('parsed', undefined);
   app.decorateRequest('bodyBytes', 0);
@@ -188,29 +184,41 @@ function addRequestContext(
   app.decorateRequest('failedPartly', false);
   app.decorateRequest('overheadMs', undefined);
   app.decorateRequest('disconnected', false);
+  app.decorateRequest('isDone', false);
+  app.decorateRequest('heldUntil', undefined);
   app.decorateRequest('createdId', undefined);
   app.decorateRequest('target', undefined);
   app.decorateRequest('use', undefined);
   app.decorateRequest('steps', undefined);
   app.decorateRequest('executed', undefined);
+}
+
+/** Adds the members of each request, the writer of responses, and the hooks that run for every path. */
+function addRequestContext(
+  app: FastifyInstance,
+  { config, deps, bodies, responseBudget, drain }: RequestOptions,
+): void {
+  app.setReplySerializer(writeJson);
+  addMembers(app);
   const { requestTimeoutMs: timeoutMs, transferTimeoutMs: transferMs } = config;
+  const deadlines = new Deadlines();
   const contextOptions = {
     timeoutMs,
     transferMs,
-    deadlines: new Deadlines(),
+    deadlines,
     requireCaller: (request: FastifyRequest) => authenticateAgain(request, deps),
   };
-  const answered = (request: FastifyRequest, reply: FastifyReply) => {
-    deps.events.answered(request, reply);
-    deps.usage.answered(request, reply);
-  };
-  const closed = (request: FastifyRequest, reply: FastifyReply) => {
-    request.context.closed();
-    bodies.release(request);
-    responseBudget.release(request);
-    if (reply.sent) answered(request, reply);
-    else request.disconnected = true;
-  };
+  const ends = createRequestEnds({
+    deadlines,
+    answered: (request, reply) => {
+      deps.events.answered(request, reply);
+      deps.usage.answered(request, reply);
+    },
+    release: (request) => {
+      bodies.release(request);
+      responseBudget.release(request);
+    },
+  });
   // Before the CORS plugin, which answers preflight requests.
   app.addHook('onRequest', (request, reply, done) => {
     request.context = new RequestContext(request, reply.raw, contextOptions);
@@ -222,15 +230,14 @@ function addRequestContext(
     limitUnread(reply.raw, config.stallTimeoutMs);
     // Fastify does not call the hook onResponse if the connection closes before the answer is complete.
     reply.raw.on('close', () => {
-      if (reply.raw.writableFinished) closed(request, reply);
+      if (reply.raw.writableFinished) ends.closed(request, reply);
       // The client left, and what it has begun is cancelled. Many can leave at once.
-      else goOnWith(() => closed(request, reply));
+      else goOnWith(() => ends.closed(request, reply));
     });
     done();
   });
   app.addHook('onSend', (request, reply, payload, done) => {
-    if (request.disconnected) answered(request, reply);
-    request.disconnected = false;
+    ends.done(request, reply);
     let held: unknown;
     try {
       held = responseBudget.hold(reply, payload);

@@ -17,7 +17,7 @@ export interface BodiesOptions {
   bodyBytesMax: number;
   /** The same for routes with large bodies. */
   largeBodyBytesMax: number;
-  /** The most bytes of all bodies together, and of their values. A body counts from its request's headers until the answer. */
+  /** The most bytes of all bodies together, and of their values. A body counts from its request's headers until the answer, or the end of its work if the client has left. */
   bytesMax: number;
   /** The most bytes of the bodies of one key. */
   keyBytesMax: number;
@@ -36,7 +36,7 @@ export interface Bodies {
    * The same for media types that only some routes accept. The body is the request itself, and the handler reads it.
    */
   stream: Bodies['read'];
-  /** Returns the bytes of a request to the budgets, once it is answered. */
+  /** Returns the bytes of a request to the budgets, once nothing needs them. */
   release(request: FastifyRequest): void;
 }
 
@@ -175,11 +175,19 @@ function readBody(
     attempt(() => {
       if (body.bytes > 0) request.parsed = body.end();
       if (body.bytes <= turnBytesMax) finish(null, request.parsed?.value);
-      else inTurn(() => finish(null, request.parsed?.value));
+      else inLaterTurn(() => finish(null, request.parsed?.value));
     });
+  /** Its client may leave before that turn. */
+  const inLaterTurn = (step: () => void): void =>
+    inTurn(() =>
+      attempt(() => {
+        request.context.requireOpen();
+        step();
+      }),
+    );
   const end = () => {
     if (body.bytes <= turnBytesMax) parse();
-    else inTurn(parse);
+    else inLaterTurn(parse);
   };
   const leave = (): void => whenClientLeft(finish);
   attempt(() => {

@@ -197,6 +197,10 @@ declare module 'fastify' {
     overheadMs: number | undefined;
     /** The client disconnected while the request was running. */
     disconnected: boolean;
+    /** Nothing more is done for it: it has an answer, or an error. */
+    isDone: boolean;
+    /** When a request that was running as its client left gives back what it holds, if it does not end before. */
+    heldUntil: Deadline | undefined;
     /** The id of the created resource, if the path does not name it. */
     createdId: string | undefined;
   }
