@@ -57,15 +57,17 @@ function createReading<T extends Doc>(
       const checked = checkPage(shape, page);
       // The server reads a limit of zero as no limit.
       if (checked === null || checked.limit === 0) return [];
-      const { offset, limit, descending, charactersMax } = checked;
-      return call(async () => {
-        const cursor = kept().find(toMongodbFilter(checked), {
-          sort: { id: descending ? -1 : 1 },
-          skip: offset,
-          limit,
-        });
-        return (await readUpTo(cursor, charactersMax)).found;
-      }).then(decodeAll);
+      const { offset, descending } = checked;
+      const sort = { id: descending ? -1 : 1 } as const;
+      const read: ReadSome = (limit, last) => {
+        // One lower bound: with two, a store may seek to the lower one.
+        const { from: _, ...above } = checked;
+        const rest = last && (descending ? { ...checked, before: last.id } : { ...above, after: last.id });
+        const filter = toMongodbFilter(rest ?? checked);
+        const cursor = kept().find(filter, { sort, skip: last === undefined ? offset : 0, limit });
+        return call(() => cursor.toArray());
+      };
+      return decodeAll(await readUpTo(read, checked));
     },
     async findSummaries(page) {
       const checked = checkPage(shape, page);
@@ -99,29 +101,61 @@ function createUpkeep<T extends Doc>(
     async scan({ after, limit, charactersMax = Number.POSITIVE_INFINITY }) {
       checkCount('limit', limit);
       if (limit === 0) return [];
-      const filter = after === undefined ? {} : { _id: { $gt: keyOf(after.accountId, after.id) } };
       const there = shape.outbox ? { version: { $gt: 0 } } : {};
-      const cursor = kept().find({ ...filter, ...there }, { sort: { _id: 1 }, limit });
-      return decodeAll((await call(() => readUpTo(cursor, charactersMax))).found);
+      const read: ReadSome = (some, last) => {
+        const from = last?._id ?? (after && keyOf(after.accountId, after.id));
+        const filter = from === undefined ? {} : { _id: { $gt: from } };
+        const cursor = kept().find({ ...filter, ...there }, { sort: { _id: 1 }, limit: some });
+        return call(() => cursor.toArray());
+      };
+      return decodeAll(await readUpTo(read, { limit, charactersMax }));
     },
     async findDue(nowMs, limit) {
       checkCount('limit', limit);
       if (limit === 0 || shape.due === undefined) return { found: [], isAll: limit > 0 };
-      const cursor = kept().find({ [shape.due]: { $lte: nowMs } }, { sort: { [shape.due]: 1 }, limit });
-      const { found, isCut } = await call(() => readUpTo(cursor, dueCharactersMax));
+      const sort = { [shape.due]: 1 } as const;
+      const cursor = kept().find({ [shape.due]: { $lte: nowMs } }, { sort, limit, batchSize: firstSize });
+      const found: MongodbDocument[] = [];
+      const isCut = await call(async () => {
+        let characters = 0;
+        for await (const document of cursor) {
+          found.push(document);
+          characters += document.body.length;
+          if (characters > dueCharactersMax) return true;
+        }
+        return false;
+      });
       return { found: await decodeAll(found), isAll: !isCut && found.length < limit };
     },
   } satisfies Partial<Collection<T>>;
 }
 
-/** Reads up to the document with which all have more characters than this. */
-async function readUpTo(documents: AsyncIterable<MongodbDocument>, charactersMax: number) {
+/** Reads the first so many documents, or those behind the last one. */
+type ReadSome = (limit: number, last: MongodbDocument | undefined) => Promise<MongodbDocument[]>;
+
+/** Documents that are read before their size is known. */
+const firstSize = 16;
+
+/**
+ * Reads up to the document with which all have more characters than `charactersMax`. A server sends up to 16 MiB at once,
+ * however few are wanted, so it is asked for as many as are expected to fit, by the size of those before.
+ */
+async function readUpTo(
+  read: ReadSome,
+  { limit, charactersMax }: { limit: number; charactersMax: number },
+): Promise<MongodbDocument[]> {
   const found: MongodbDocument[] = [];
   let characters = 0;
-  for await (const document of documents) {
-    found.push(document);
-    characters += document.body.length;
-    if (characters > charactersMax) return { found, isCut: true };
+  let size = Number.isFinite(charactersMax) ? Math.min(limit, firstSize) : limit;
+  for (;;) {
+    const some = await read(size, found.at(-1));
+    for (const document of some) {
+      found.push(document);
+      characters += document.body.length;
+      if (characters > charactersMax) return found;
+    }
+    if (some.length < size || found.length === limit) return found;
+    const fitting = Math.floor(((charactersMax - characters) * found.length) / characters) + 1;
+    size = Math.min(fitting, limit - found.length);
   }
-  return { found, isCut: false };
 }

@@ -29,6 +29,17 @@ export function describeReads({ items, account }: Context): void {
     expect(await items().count({ accountId, ...between })).toBe(12);
     expect(await find({ charactersMax: 0 })).toEqual([0]);
     expect(await find({ charactersMax: 100_000 })).toEqual([0, 1, 2]);
+    // Each has about a hundred characters.
+    const numbers = await find({ limit: 30 });
+    const some = await find({ limit: 30, charactersMax: 2_500 });
+    expect(some.length).toBeGreaterThan(20);
+    expect(some).toEqual(numbers.slice(0, some.length));
+    const rest = { limit: 30, offset: 2, charactersMax: 100_000 };
+    expect(await find(rest)).toEqual(numbers.slice(2));
+    expect(await find({ ...rest, descending: true })).toEqual(numbers.toReversed().slice(2));
+    expect(
+      await items().scan({ after: { accountId, id: ' ' }, limit: 30, charactersMax: 100_000 }),
+    ).toHaveLength(30);
     const scan = { after: { accountId, id: ' ' }, limit: 3 };
     expect(await items().scan({ ...scan, charactersMax: 0 })).toHaveLength(1);
     expect(await items().scan({ ...scan, charactersMax: 100_000 })).toHaveLength(3);
