@@ -342,6 +342,7 @@ function createConnect(
       kept: kept.of(accountId),
       takeReplyRoom: (bytes) => takeReplyRoom(accountId, bytes),
       comments: statementComments && source.servers?.statementComments !== 'off',
+      accepted: () => attempt?.accepted(),
       facts,
     };
     const engine = engines[source.engine];

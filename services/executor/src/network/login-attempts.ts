@@ -171,6 +171,9 @@ export class LoginAttempt {
   /** The targets that were granted, by login, and where each was counted. */
   readonly #granted = new Map<string, { target: LoginTarget; minute: number; counter?: LoginCounter }>();
   readonly #reached = new Map<string, LoginTarget>();
+  #last: LoginTarget | undefined;
+  /** The logins of servers that accepted it. */
+  readonly #accepted = new Set<string>();
   readonly #ended = Promise.withResolvers<void>();
   readonly ended = this.#ended.promise;
   readonly #taking = new Set<Promise<unknown>>();
@@ -203,6 +206,12 @@ export class LoginAttempt {
   reached(place: LoginPlace, port: number): void {
     const target = this.#targetOf(place, port);
     this.#reached.set(target.login, target);
+    this.#last = target;
+  }
+
+  /** The server that was reached last has accepted the log-in, whatever becomes of the attempt. */
+  accepted(): void {
+    if (this.#last !== undefined) this.#accepted.add(this.#last.login);
   }
 
   /** Call this once, with the error if no connection was opened. */
@@ -212,18 +221,17 @@ export class LoginAttempt {
     const isAccepted = err === undefined || err instanceof SetUpFailed;
     // TLS fails before a password is sent.
     const isExempt = isAccepted || code === 'SOURCE_TLS' || (code !== 'SOURCE_AUTH' && this.#all.isStopping);
-    const counts = ({ login }: LoginTarget) => !isExempt && this.#reached.has(login);
     try {
       // What is counted meanwhile must be given back, too.
       await Promise.allSettled(this.#taking);
       for (const { target, minute, counter } of this.#granted.values()) {
         if (counter === undefined) continue;
         const hasReached = this.#reached.has(target.login);
+        const accepted = this.#accepted.has(target.login) || (isAccepted && hasReached);
         await this.#all.end(this.#source, {
-          ...{ counter, minute, target },
-          returns: !counts(target),
-          accepted: isAccepted && hasReached,
-          refused: code === 'SOURCE_AUTH' && hasReached,
+          ...{ counter, minute, target, accepted },
+          returns: isExempt || accepted || !hasReached,
+          refused: code === 'SOURCE_AUTH' && hasReached && !accepted,
         });
       }
     } finally {

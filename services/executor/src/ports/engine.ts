@@ -96,9 +96,8 @@ export interface Services {
 
 export interface ConnectDeps extends SharesOfAccount {
   /**
-   * Resolves, checks and dials `host:port`. Adapters must open all sockets with this function. Rejects with
-   * SOURCE_UNREACHABLE. Later dials of the same host use the address that the first one reached, unless `resolveAgain`
-   * is set.
+   * Resolves, checks and dials `host:port`, for all sockets of adapters. Rejects with SOURCE_UNREACHABLE. Later dials of
+   * the same host use the address that the first one reached, unless `resolveAgain` is set.
    */
   dial(
     host: string,
@@ -120,6 +119,8 @@ export interface ConnectDeps extends SharesOfAccount {
   rowBytesMax?: number;
   /** Returns a password that is valid now, because with `passwordFrom` the one in the settings expires. */
   currentPassword?(): Promise<string>;
+  /** Call this when the server that was dialled last has accepted the log-in, but may not become the connection. */
+  accepted?(): void;
   /** Read and written by the adapter. The same object for all connections to a source until its settings change. */
   facts?: SourceFacts;
 }

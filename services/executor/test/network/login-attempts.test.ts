@@ -3,7 +3,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { describe, expect, it } from 'vitest';
 import type { CheckedAddress } from '../../src/network/address-policy.ts';
 import type { LoginCounter } from '../../src/network/local-logins.ts';
-import { LoginAttempts } from '../../src/network/login-attempts.ts';
+import { type LoginAttempt, LoginAttempts } from '../../src/network/login-attempts.ts';
 import { SetUpFailed } from '../../src/ports/engine.ts';
 
 const away = async (): Promise<never> => {
@@ -64,6 +64,25 @@ it('does not count an attempt whose log-in was accepted before the set-up failed
     expect(await attempt(all, { sourceId: 'lacking', err: broken })).toBeUndefined();
   for (let i = 0; i < 6; i++) await attempt(all, { sourceId: 'wrong', err: wrong });
   expect(await attempt(all, { sourceId: 'lacking' })).toBeUndefined();
+});
+
+it('counts an attempt at several servers at those that did not accept the log-in', async () => {
+  const all = create();
+  const unmatched = new HubError('SOURCE_UNREACHABLE', 'No reachable server of the source matches.');
+  const admit = async (one: LoginAttempt, address: string) => {
+    await one.admit([at(address)], 5432, signal);
+    one.reached(at(address), 5432);
+  };
+  for (let i = 0; i < 5; i++) {
+    const one = all.begin(sourceOf('s'), 'u');
+    await admit(one, '192.0.2.1');
+    await admit(one, '192.0.2.2');
+    one.accepted();
+    await one.end(unmatched);
+  }
+  const next = all.begin(sourceOf('s'), 'u');
+  await admit(next, '192.0.2.2');
+  await expect(admit(next, '192.0.2.1')).rejects.toMatchObject({ code: 'SOURCE_AUTH' });
 });
 
 it('does not count an attempt that the end of the process cuts short, but a wrong password', async () => {

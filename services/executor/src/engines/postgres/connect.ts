@@ -204,6 +204,7 @@ async function connectToOne(
     const signal = isLast ? deps.signal : AbortSignal.any([deps.signal, AbortSignal.timeout(timeoutMs)]);
     try {
       const connection = await connect({ ...settings, host, port }, { ...deps, signal });
+      deps.accepted?.();
       if (attrs === 'any' || (await isAccepted(connection, attrs, signal))) {
         fallback?.close();
         if (attrs !== 'prefer-standby') facts.server = { host, port };
@@ -214,7 +215,9 @@ async function connectToOne(
       failure ??= noMatch(attrs);
     } catch (err) {
       failure = err;
-      if (deps.signal.aborted || (err instanceof HubError && err.code === 'SOURCE_AUTH')) break;
+      // The hub itself refuses log-ins for a while at one server, and not at the others.
+      const isRefused = err instanceof HubError && err.code === 'SOURCE_AUTH' && err.retryable !== true;
+      if (deps.signal.aborted || isRefused) break;
     }
   }
   if (fallback !== undefined) return fallback;

@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:net';
+import { HubError } from '@datahub/service-kit/call/error';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createPostgresEngine } from '../../../src/engines/postgres/index.ts';
@@ -97,6 +98,21 @@ describe.skipIf(url === undefined)('a PostgreSQL source with several hosts (need
       code: 'SOURCE_UNREACHABLE',
       message: `No reachable server of the source matches targetSessionAttrs: ${targetSessionAttrs}.`,
     });
+  });
+
+  it('says that a server accepted the log-in which does not match, and goes on where the hub refuses one', async () => {
+    let accepted = 0;
+    const full = new HubError('SOURCE_AUTH', 'Too many log-ins have failed.', { retryable: true });
+    const guarded = async (to: string, at: number) => {
+      if (at === closed.port) throw full;
+      return await dial(to, at);
+    };
+    const deps = { dial: guarded, signal: AbortSignal.timeout(20_000), accepted: () => accepted++ };
+    const several = { ...settings, ...closed, hosts: [{ host, port }] };
+    const standby = engine.connect({ ...several, targetSessionAttrs: 'standby' }, deps);
+    await expect(standby).rejects.toBe(full);
+    expect(accepted).toBe(1);
+    opened.push(await engine.connect(several, deps));
   });
 
   it('takes a server that only reads where read-only is asked for, and leaves it when a write is refused there', async () => {
