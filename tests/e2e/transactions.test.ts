@@ -59,6 +59,15 @@ describe.each(sqlEngines)('a transaction at %s', (engine) => {
     expect(body.steps.map(({ data }: { data: unknown[] }) => data.length)).toEqual([1, 1, 2]);
   });
 
+  it('is refused if its answers become too large, also while the source is slow', async () => {
+    const sleep = { postgres: "pg_sleep(0.05)::text <> '-'" }[engine] ?? 'SLEEP(0.05) = 0';
+    const many = Array.from({ length: 12 }, (_, i) => `SELECT ${i} AS i`).join(' UNION ALL ');
+    const query = `SELECT REPEAT('x', CASE WHEN i < 4 THEN 1000000 ELSE 60000 END) AS t FROM (${many}) AS m WHERE i < 4 OR ${sleep}`;
+    const queryId = await store(query);
+    const { status, body } = await transact([{ queryId }, { queryId: ids.read }]);
+    expect([status, body.code]).toEqual([422, 'RESULT_TOO_LARGE']);
+  });
+
   it('runs after a column that its steps read has another type', async () => {
     const first = { queryId: ids.read };
     const steps = [first, { queryId: await store(`SELECT amount FROM ${table} WHERE id = 1`) }, first];

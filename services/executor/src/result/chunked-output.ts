@@ -52,7 +52,9 @@ export class ChunkedOutput implements Flow {
   #isPaused = false;
   #hasEnded = false;
   #listener: () => void = () => {};
-  /** Large rows that wait for their reader, and what follows them. */
+  /** What the timer met, where nobody would catch it. The next row throws it. */
+  #failure: unknown;
+  /** Large rows that wait for their reader, and what is sent after them. */
   #held: Buffer[] = [];
   #onSent: () => void = () => {};
 
@@ -108,8 +110,12 @@ export class ChunkedOutput implements Flow {
 
   flushOnTime(): void {
     this.#isScheduledToFlush = false;
-    // What follows large rows that wait is sent after them. Nobody would catch the error if it had no room beside them.
-    if (!this.#hasEnded && this.#held.length === 0) this.#flush();
+    if (this.#hasEnded || this.#held.length > 0) return;
+    try {
+      this.#flush();
+    } catch (err) {
+      this.#failure = err;
+    }
   }
 
   #flushSoon(): void {
@@ -120,6 +126,7 @@ export class ChunkedOutput implements Flow {
 
   /** To be called after each row, which has so many values. */
   protected rowWritten(cells: number): void {
+    if (this.#failure !== undefined) throw this.#failure;
     this.#cells += cells + this.out.elements;
     this.out.elements = 0;
     if (this.out.position >= this.#target) this.#flush();
@@ -136,6 +143,7 @@ export class ChunkedOutput implements Flow {
 
   /** The promise, if there is one, resolves when the reader has taken the last large row, or with `abandon`. */
   protected sendLast(): Promise<void> | undefined {
+    if (this.#failure !== undefined) throw this.#failure;
     this.#flush();
     if (this.#held.length > 0)
       return new Promise((resolve) => {

@@ -76,6 +76,25 @@ it('is followed by small rows once it was taken, whether or not there is room to
   await expect.poll(() => Buffer.concat(reader.pieces).length).toBe(3 + 3 + 4_999_002 + 9_002);
 });
 
+it('of a receiver that has its limit when the timer sends it fails the answer, not the process', async () => {
+  let chunks = 0;
+  const chunk = () => {
+    if (++chunks > 1) throw new RangeError('too much');
+    return true;
+  };
+  const writer = createResponseWriters()({
+    ...{ format: 'csv', numbers: 'auto', meta: false },
+    reply: { chunk, onDrain: () => {} },
+  });
+  writer.begin(columns);
+  for (const count of [1, 2]) {
+    writer.row(Buffer.from('a'), Int32Array.of(0, 1));
+    await expect.poll(() => chunks).toBe(count);
+  }
+  expect(() => writer.row(Buffer.from('a'), Int32Array.of(0, 1))).toThrow('too much');
+  expect(() => writer.finish({ hasRows: true }, timing)).toThrow('too much');
+});
+
 it('is refused if too many wait for their readers, and one of another account is not', () => {
   const create = createResponseWriters(new HeldBytes(20_000_000));
   const open = (accountId: string) =>

@@ -248,7 +248,9 @@ export class CachedExecution {
     const info = { outcome, etag, bytes: bytes.length, notModified, ...(isOwn ? {} : { ageMs }) };
     this.#announce(call, info, answer);
     if (answer.truncated) execution.reply.truncated?.({ rows: answer.rowCount, moreResults: false });
-    return notModified || form?.checkOnly ? undefined : sendBytes(execution, answer.bytes);
+    if (notModified || form?.checkOnly) return undefined;
+    const sending = sendBytes(execution, answer.bytes);
+    return sending && this.#deps.answers.whileRead(call.key, entry, sending);
   }
 
   /** Runs the query as without a cache. */

@@ -31,6 +31,12 @@ export interface CacheEntry {
 /** The memory of an entry besides its answer: its key, objects and map entries. */
 const entryBytes = 1_024;
 
+interface Reads {
+  readers: number;
+  /** What is counted beside the entries. */
+  bytes: number;
+}
+
 interface Account {
   bytes: number;
   /** The least recently used first. */
@@ -38,7 +44,7 @@ interface Account {
 }
 
 export class ResponseStore {
-  /** The bytes of entries, and of answers that are being fetched. */
+  /** The bytes of entries, and of answers that are being fetched or read. */
   bytes = 0;
   readonly responseBytesMax: number;
   readonly #bytesMax: number;
@@ -46,6 +52,7 @@ export class ResponseStore {
   readonly #entries = new Map<string, CacheEntry>();
   readonly #accounts = new Map<string, Account>();
   readonly #keys = new KeysById();
+  readonly #reads = new Map<CachedResponse, Reads>();
   /** The key of the most recently used entry. */
   #newest: string | undefined;
 
@@ -94,7 +101,33 @@ export class ResponseStore {
     this.#entries.delete(key);
     this.#accounts.get(entry.accountId)?.entries.delete(key);
     this.#keys.remove(key, entry.ids);
-    this.release(entry.accountId, sizeOf(entry));
+    const reads = entry.answer && this.#reads.get(entry.answer);
+    if (reads === undefined) this.release(entry.accountId, sizeOf(entry));
+    else reads.bytes += sizeOf(entry);
+  }
+
+  /** Counts an answer until it was read, also if its entry is removed meanwhile, or was never stored. */
+  async whileRead(key: string, entry: CacheEntry, reading: Promise<void>): Promise<void> {
+    const { accountId } = entry;
+    const answer = entry.answer as CachedResponse;
+    const reads = this.#reads.get(answer) ?? this.#beginReads(answer, entry, this.get(key) === entry);
+    reads.readers++;
+    try {
+      await reading;
+    } finally {
+      if (--reads.readers === 0) {
+        this.#reads.delete(answer);
+        this.release(accountId, reads.bytes);
+      }
+    }
+  }
+
+  #beginReads(answer: CachedResponse, entry: CacheEntry, isStored: boolean): Reads {
+    const reads = { readers: 0, bytes: isStored ? 0 : sizeOf(entry) };
+    this.#reads.set(answer, reads);
+    this.#account(entry.accountId).bytes += reads.bytes;
+    this.bytes += reads.bytes;
+    return reads;
   }
 
   /** Reserves bytes, and evicts entries to make room. Returns false if that is not enough. */

@@ -50,6 +50,26 @@ describe('the store', () => {
     expect([store.get('k24') !== undefined, store.get('k25')]).toEqual([true, undefined]);
   });
 
+  test('counts an answer until it was read, however often it is evicted meanwhile', async () => {
+    const store = new ResponseStore({ bytesMax: 64 * kibi });
+    const readers = Array.from({ length: 6 }, () => Promise.withResolvers<void>());
+    const reads: Promise<void>[] = [];
+    for (const [i, { promise }] of readers.entries()) {
+      const one = entry('a', 5 * kibi);
+      store.put(`k${i}`, one);
+      // Two calls read each.
+      for (let call = 0; call < 2; call++) reads.push(store.whileRead(`k${i}`, one, promise));
+      // Those that were not stored are counted, too.
+      expect(store.bytes).toBe((i + 1) * 6 * kibi);
+    }
+    expect(store.reserve('a', 1)).toBe(false);
+    expect(store.reserve('b', 8 * kibi)).toBe(true);
+    store.release('b', 8 * kibi);
+    for (const { resolve } of readers) resolve();
+    await Promise.all(reads);
+    expect([store.size, store.bytes, store.reserve('a', 16 * kibi)]).toEqual([0, 0, true]);
+  });
+
   test('evicts in the order of the last uses, also after an answer was used twice in a row', () => {
     const store = new ResponseStore({ bytesMax: 16 * kibi });
     for (const key of ['a', 'b', 'c', 'd']) store.put(key, entry(key, 3 * kibi));
