@@ -133,3 +133,28 @@ it.each(engines)('few long rows of $name are collected at a time for an account'
     ]);
   for (const { wire } of [...own, other]) wire.close();
 });
+
+it('a row of MySQL in several packets keeps its place until the last one', async () => {
+  const places = { taken: 0, given: 0 };
+  const socket = createSocket();
+  const found: number[] = [];
+  const takeLongRow = async () => {
+    places.taken++;
+    return () => void places.given++;
+  };
+  const wire = new MysqlWire(socket as never, { rowBytesMax: 20 * long, takeLongRow });
+  void wire.exchange([(_source, start, end) => found.push(end - start) > 1], 0);
+  const packet = (bytes: number) => {
+    const head = Buffer.alloc(4);
+    head.writeUIntLE(bytes, 0, 3);
+    return Buffer.concat([head, Buffer.alloc(bytes)]);
+  };
+  const first = packet(0xffffff);
+  socket.push(first.subarray(0, 100));
+  socket.push(first.subarray(100));
+  await turns(10);
+  expect([places, found]).toEqual([{ taken: 1, given: 0 }, []]);
+  socket.push(packet(5));
+  await expect.poll(() => [places, found]).toEqual([{ taken: 1, given: 1 }, [0xffffff + 5]]);
+  wire.close();
+});

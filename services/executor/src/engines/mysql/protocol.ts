@@ -28,7 +28,7 @@ export class PacketReader {
   }
 
   get long(): LongMessage {
-    return this.#carry.long;
+    return this.#carry.long ?? (this.#split.length > 0 ? 'begun' : undefined);
   }
 
   push(bytes: Buffer, onPacket: OnPacket): void {
