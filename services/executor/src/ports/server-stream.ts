@@ -6,6 +6,8 @@ import type { Duplex } from 'node:stream';
 export interface ServerStream extends Duplex {
   /** Of TCP; undefined once the socket is closed, and for a stream through a bastion. */
   readonly localPort?: number | undefined;
+  readonly remoteAddress?: string | undefined;
+  readonly remotePort?: number | undefined;
 }
 
 /** The room of an account for what its connections keep of prepared statements. */

@@ -31,8 +31,14 @@ interface Driver extends Negotiating {
   _authPlugin?: (data: Buffer) => unknown;
 }
 
-/** One for each source, by the facts that its connections share. */
-export type Cancellers = WeakMap<SourceFacts, Canceller>;
+/**
+ * One for each server of a source, by the facts that its connections share and the address that they reached: at another
+ * server of the same name, a KILL would stop what others run.
+ */
+export type Cancellers = WeakMap<SourceFacts, Map<string, Canceller>>;
+
+/** More are not shared. */
+const serversMax = 64;
 
 interface MysqlDeps extends ConnectDeps {
   cancellers: Cancellers;
@@ -63,7 +69,7 @@ async function open(settings: ConnectSettings, deps: MysqlDeps, tls: boolean): P
     isMariadb: driver._isMariaDB,
     hasExtended: driver._mariadbExtendedMetadata,
     threadId: driver.threadId,
-    canceller: cancellerOf(settings, deps, tls),
+    canceller: cancellerOf(settings, deps, { tls, stream: driver.stream }),
   });
   try {
     await connection.initialize();
@@ -201,12 +207,19 @@ function versionOf({ _handshakePacket: { serverVersion }, _isMariaDB }: Driver):
   return `${_isMariaDB ? 'MariaDB' : 'MySQL'} ${version.slice(0, 32)}`;
 }
 
-function cancellerOf(settings: ConnectSettings, deps: MysqlDeps, tls: boolean): Canceller {
+function cancellerOf(
+  settings: ConnectSettings,
+  deps: MysqlDeps,
+  { tls, stream: { remoteAddress, remotePort } }: { tls: boolean; stream: ServerStream },
+): Canceller {
   const { cancellers, facts } = deps;
-  const shared = facts && cancellers.get(facts);
+  const known = (facts && cancellers.get(facts)) ?? new Map<string, Canceller>();
+  if (facts !== undefined) cancellers.set(facts, known);
+  const address = `${remoteAddress} ${remotePort}`;
+  const shared = known.get(address);
   if (shared !== undefined) return shared;
   const canceller = new Canceller((signal) => openSide(settings, { ...deps, signal }, tls));
-  if (facts !== undefined) cancellers.set(facts, canceller);
+  if (known.size < serversMax) known.set(address, canceller);
   return canceller;
 }
 

@@ -12,7 +12,7 @@ describe('cancelling at a server that is slow to cancel', () => {
   let kills: { text: string; socket: Socket }[];
   let server: Rogue;
   let connection: MysqlConnection;
-  let connect: () => Promise<MysqlConnection>;
+  let connect: (to?: typeof dial) => Promise<MysqlConnection>;
   let outcome: Promise<{ code: string }>;
   const executed = vi.fn<(socket: Socket) => void>();
   const quit = vi.fn<(socket: Socket) => void>();
@@ -34,11 +34,9 @@ describe('cancelling at a server that is slow to cancel', () => {
     const { signal } = new AbortController();
     const facts = {};
     const cancellers = new WeakMap();
-    connect = () =>
+    connect = (to = dial) =>
       connectMysql(settingsOf('mysql', `mysql://u:p@127.0.0.1:${server.port}/d`), {
-        dial,
-        signal,
-        facts,
+        ...{ dial: to, signal, facts },
         cancellers,
       });
     connection = await connect();
@@ -98,6 +96,27 @@ describe('cancelling at a server that is slow to cancel', () => {
     other.close();
     connection.close();
     await outcome;
+  });
+
+  test('a statement is cancelled at its own server, if the name of the source has several', async () => {
+    const other = { executed: vi.fn(), commands: [] as string[] };
+    const second = await startRogue(
+      perform({
+        execute: other.executed,
+        command: (socket, text) => {
+          other.commands.push(text);
+          answerCommand(socket, text);
+        },
+      }),
+    );
+    const elsewhere = await connect(() => dial('127.0.0.1', second.port));
+    const asked = ask(elsewhere, 'SELECT hanging').catch((err) => err);
+    await vi.waitFor(() => expect(other.executed).toHaveBeenCalled(), 60_000);
+    await elsewhere.cancel(AbortSignal.timeout(200));
+    expect([killed(), other.commands.includes('KILL QUERY 7')]).toEqual([[], true]);
+    elsewhere.close();
+    await asked;
+    second.close();
   });
 
   test('statements of one source are cancelled from one session', async () => {
