@@ -135,6 +135,33 @@ describe.each(sqlEngines)('records in bulk at %s', (engine) => {
     expect(await stored()).toMatchObject({ count: 1_352 });
   });
 
+  it.runIf(engine === 'postgres')(
+    'say what is committed if the connection breaks in a later portion',
+    async () => {
+      const end = 'pg_terminate_backend(CASE WHEN :id = 7 THEN pg_backend_pid() END)';
+      const breaking = await store(`INSERT INTO ${table} (id) SELECT :id WHERE ${end} IS NOT TRUE`, {
+        context: [{ key: 'id', type: 'integer', required: true }],
+      });
+      const body = lines(1, 8, (id) => ({ id }));
+      const failed = await load(body, '?commitEvery=3', ndjson, breaking);
+      expect([failed.status, failed.body]).toMatchObject([
+        502,
+        { code: 'SOURCE_UNREACHABLE', committedLines: 6, detail: expect.not.stringContaining('nothing') },
+      ]);
+      expect(await stored()).toMatchObject({ count: 6 });
+      const whole = await load(
+        lines(7, 8, (id) => ({ id })),
+        '',
+        ndjson,
+        breaking,
+      );
+      expect([whole.status, whole.body.detail]).toEqual([
+        502,
+        expect.stringContaining('nothing was changed'),
+      ]);
+    },
+  );
+
   it('are rolled back if the client leaves', async () => {
     const { url, key } = inject('hub');
     const { hostname, port } = new URL(url);

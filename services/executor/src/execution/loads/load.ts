@@ -169,6 +169,20 @@ class LoadRun {
   }
 
   async run(): Promise<void> {
+    try {
+      await this.#runOnce();
+    } catch (err) {
+      // It says that nothing was changed, of the last portion.
+      const isLater = this.#load.execution.committedRows > 0;
+      throw isLater && err instanceof HubError && err.code === 'SOURCE_UNREACHABLE' ? interrupted(err) : err;
+    }
+    const { execution } = this.#load;
+    execution.outcome = { rowCount: this.#records, truncated: false };
+    execution.durationMs = this.#deps.now() - execution.runAt;
+    this.#report(true);
+  }
+
+  async #runOnce(): Promise<void> {
     const { pool } = this.#load;
     try {
       await this.#attempt();
@@ -182,10 +196,6 @@ class LoadRun {
       if (!this.#isComplete) throw interrupted(err);
       this.#isRecovered = true;
     }
-    const { execution } = this.#load;
-    execution.outcome = { rowCount: this.#records, truncated: false };
-    execution.durationMs = this.#deps.now() - execution.runAt;
-    this.#report(true);
   }
 
   async #attempt(): Promise<void> {
@@ -338,6 +348,7 @@ const interrupted = (cause: unknown) =>
       cause,
       retryable: true,
       stage: 'execute',
+      line: cause instanceof HubError ? cause.line : undefined,
     },
   );
 
