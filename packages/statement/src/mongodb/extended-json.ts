@@ -1,5 +1,6 @@
 /** Writes values as MongoDB Extended JSON: every digit is kept, and no member can act as an operator. */
 
+import { int64Of } from '../exact-number.ts';
 import { ExactNumber, toJsonText, type Value } from '../values.ts';
 
 export const extendedTypes = [
@@ -84,11 +85,16 @@ function typedText(value: Value, type = 'json'): string | ValueFault {
   return bson === undefined ? jsonText(value) : extendedText(value, bson);
 }
 
+const wholeTypes: ReadonlySet<ExtendedType> = new Set(['$numberInt', '$numberLong']);
+
 /** Each element of an array gets the type. */
 function extendedText(value: Value, type: ExtendedType): string | ValueFault {
   if (Array.isArray(value)) return listText(value, (member) => extendedText(member, type));
   if (value === null) return 'null';
-  const text = value instanceof ExactNumber ? value.text : typeof value === 'object' ? '' : String(value);
+  // 1.0 and 1e3 are whole numbers in JSON.
+  const whole = wholeTypes.has(type) && value instanceof ExactNumber ? int64Of(value.text) : undefined;
+  const own = value instanceof ExactNumber ? value.text : typeof value === 'object' ? '' : String(value);
+  const text = whole === undefined ? own : String(whole);
   const rule = rules[type];
   if (!rule.fits(text)) return new ValueFault(rule.must);
   return type === '$date' ? `{"$date":{"$numberLong":"${toInstant(text)}"}}` : extended(type, text);

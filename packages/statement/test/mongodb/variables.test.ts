@@ -1,3 +1,4 @@
+import { rawJSON } from '@datahub/contract/exact-json';
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { scaled } from '../../../../tests/support/scale.ts';
@@ -61,6 +62,8 @@ describe('a variable', () => {
     ['decimal', '0.10', { $numberDecimal: '0.10' }],
     ['number', 5, { $numberDouble: '5' }],
     ['integer', 5, { $numberInt: '5' }],
+    ['integer', rawJSON('1.0'), { $numberInt: '1' }],
+    ['integer', rawJSON('1e3'), { $numberInt: '1000' }],
     ['date', '2026-11-20', { $date: { $numberLong: '1795132800000' } }],
     ['timestamp', '2026-11-20T13:04:05.123456+01:30', { $date: { $numberLong: '1795174445123' } }],
     ['timestamp', '2026-11-20 13:04', { $date: { $numberLong: '1795179840000' } }],
