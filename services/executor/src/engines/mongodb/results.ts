@@ -20,6 +20,7 @@ import {
   typeNames,
   types,
 } from '../../result/values/bson-reader.ts';
+import { elementsMax, tooManyElements } from '../../result/values/elements.ts';
 import { RowTooLarge } from '../shared/bounds.ts';
 
 /** A reply to `distinct` comes as a whole, with up to millions of values. */
@@ -122,7 +123,10 @@ export class DocumentRows {
   /** Finds the columns in a document. Throws if a field has no column, because the field would be lost. */
   #find(reply: Buffer, at: number): Int32Array {
     const offsets = this.#offsets.fill(-1);
+    let seen = 0;
     eachElement(reply, at, (element) => {
+      // A field can be repeated.
+      if (++seen > elementsMax) throw tooManyElements();
       const name = nameOf(reply, element);
       const column = this.#columns?.get(name);
       if (column === undefined) throw noColumn();

@@ -176,10 +176,18 @@ export function everyElements(count: number): () => boolean {
   return () => ++seen % count === 0;
 }
 
-/** Returns a copy of the element with this name; undefined if there is none. */
+/** The replies of servers have some twenty members. Far more would block the process. */
+const membersMax = 1_000;
+
+/**
+ * Returns a copy of the element with this name in a part of a reply; undefined if there is none. Throws for a part with
+ * too many other ones.
+ */
 export function findElement(source: Buffer, start: number, name: string): Element | undefined {
   let found: Element | undefined;
+  let seen = 0;
   eachElement(source, start, (element) => {
+    if (++seen > membersMax) throw misfit();
     if (nameOf(source, element) !== name) return true;
     found = { ...element };
     return false;

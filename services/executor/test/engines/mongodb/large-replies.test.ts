@@ -7,6 +7,7 @@ import { DocumentRows } from '../../../src/engines/mongodb/results.ts';
 import { readSchema } from '../../../src/engines/mongodb/schema.ts';
 import type { RowSink, SinkColumn } from '../../../src/ports/row-sink.ts';
 import { createResponseWriter } from '../../../src/result/response-writer.ts';
+import { types } from '../../../src/result/values/bson-reader.ts';
 
 const replyOf = (firstBatch: Document[], id = 0n) =>
   Buffer.from(BSON.serialize({ cursor: { firstBatch, id }, ok: 1 }));
@@ -52,6 +53,44 @@ describe('a batch', () => {
     expect(seen.rows).toBe(1);
     slices.next();
     expect(seen.rows).toBe(2);
+  });
+});
+
+describe('a field that a document repeats', () => {
+  /** The document `{a: null, a: null, …}`, as a server may send it. */
+  const repeated = (count: number) => {
+    const document = Buffer.concat([Buffer.alloc(4), Buffer.alloc(3 * count, '\x0aa\0'), Buffer.alloc(1)]);
+    document.writeInt32LE(document.length);
+    return document;
+  };
+  const wrapped = (type: number, name: string, content: Buffer) => {
+    const head = Buffer.from(`${String.fromCharCode(type)}${name}\0`);
+    const document = Buffer.concat([Buffer.alloc(4), head, content, Buffer.alloc(1)]);
+    document.writeInt32LE(document.length);
+    return document;
+  };
+  const reply = (document: Buffer) =>
+    wrapped(
+      types.document,
+      'cursor',
+      wrapped(types.array, 'firstBatch', wrapped(types.document, '0', document)),
+    );
+
+  it('counts as several elements where columns are looked for', () => {
+    const { rows } = open({ takesDocuments: false });
+    expect(() => [...rows.batch(reply(repeated(4_000)))]).not.toThrow();
+    expect(() => [...rows.batch(reply(repeated(500_001)))]).toThrow();
+    const known = { sink: { takesDocuments: false, begin: () => {}, row: () => {} } as unknown as RowSink };
+    const named = new DocumentRows({
+      ...known,
+      rowBytesMax: 16_777_216,
+      command: { find: 'c', projection: { _id: 0, a: 1 } },
+    });
+    expect(() => [...named.batch(reply(repeated(500_001)))]).toThrow('more than 500000 elements');
+  });
+
+  it('is not looked through in the reply itself', () => {
+    expect(() => [...open().rows.batch(repeated(1_001))]).toThrow('inconsistent');
   });
 });
 
