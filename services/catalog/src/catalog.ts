@@ -301,7 +301,7 @@ export async function insertInHub<T extends Doc & { hubId: string; parentNodeId:
 }
 
 /** Resolves to the error if a check refuses with NOT_FOUND or CONFLICT. Other errors are thrown. */
-export async function refusalOf(check: Promise<void> | undefined): Promise<HubError | undefined> {
+export async function refusalOf(check: Promise<unknown> | undefined): Promise<HubError | undefined> {
   try {
     await check;
     return undefined;

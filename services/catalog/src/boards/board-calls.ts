@@ -1,17 +1,27 @@
 /** The RPCs of boards. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { type Complete, withoutUndefined } from '@datahub/contract/complete';
 import { boardLimits, queryPathPattern } from '@datahub/contract/limits';
 import type { Board, BoardSettings } from '@datahub/proto/catalog/v1/boards';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
-import { HubError } from '@datahub/service-kit/call/error';
-import { type Catalog, insertOnce, loadBoard, loadHub, makeContext, remove, update } from '../catalog.ts';
+import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
+import {
+  type Catalog,
+  insertOnce,
+  loadBoard,
+  loadHub,
+  makeContext,
+  refusalOf,
+  remove,
+  update,
+} from '../catalog.ts';
 import { createChecker } from '../check.ts';
 import type { BoardDoc } from '../documents.ts';
 import { requireMayHaveBoards } from '../key-limits.ts';
 import { listPage } from '../pagination.ts';
-import { auditEntry } from '../rpc/audit.ts';
+import { auditEntry, undoEntry } from '../rpc/audit.ts';
 
 const isPath = new RegExp(queryPathPattern);
 
@@ -42,10 +52,12 @@ export function createBoardCalls(catalog: Catalog) {
       const board = await update<BoardDoc>(catalog, {
         collection: store.boards,
         load: () => loadBoard(catalog, principal, boardId),
-        change: async ({ id, accountId, version, hubId, createdAt, updatedAt }) => ({
-          ...checkSettings(settings),
-          ...{ id, accountId, version, hubId, createdAt, updatedAt },
-        }),
+        change: (board) => {
+          const { id, accountId, version, hubId, createdAt, updatedAt } = board;
+          const kept = { id, accountId, version, hubId, createdAt, updatedAt };
+          const next = { ...checkSettings(settings), ...kept };
+          return isDeepStrictEqual(next, board) ? board : next;
+        },
         expected,
         entry: auditEntry(catalog, ctx, { rpc: 'updateBoard', resourceId: boardId }),
       }).catch((err) => {
@@ -90,11 +102,16 @@ function createCreateBoard(catalog: Catalog): BoardCalls['createBoard'] {
     const made = await insertOnce(store.boards, board, entry).catch((err) => {
       throw toTaken(err, board.path);
     });
-    // The hub may have been deleted meanwhile. Its sweep may have missed the board.
-    await loadHub(catalog, principal, hubId).catch(async (err) => {
-      await store.boards.delete(accountId, board.id);
-      throw err;
-    });
+    let refusal: HubError | undefined;
+    try {
+      // The hub may have been deleted meanwhile. Its sweep may have missed the board.
+      refusal = await refusalOf(loadHub(catalog, principal, hubId));
+      const companion = undoEntry(catalog, ctx, { rpc: 'deleteBoard', resourceId: board.id });
+      if (refusal !== undefined) await store.boards.delete(accountId, board.id, { companion });
+    } catch (err) {
+      throw outcomeUnknown(err);
+    }
+    if (refusal !== undefined) throw refusal;
     return { board: toBoard(made) };
   };
 }

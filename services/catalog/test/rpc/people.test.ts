@@ -334,7 +334,9 @@ describe('people', () => {
     await calls.updatePerson({ personId, disabled: true, moreVersions: [] }, operator());
     expect(await code(authenticate(secret))).toBe('KEY_INVALID');
     expect(await code(signIn())).toBe('SCOPE_DENIED');
-    await calls.updatePerson({ personId, disabled: false, moreVersions: [] }, operator());
+    const enable = () => calls.updatePerson({ personId, disabled: false, moreVersions: [] }, operator());
+    const { person } = await enable();
+    expect((await enable()).person?.version).toBe(person?.version);
     expect(await code(signIn())).toBe('ok');
   });
 });

@@ -53,7 +53,11 @@ export function createPeopleCalls(catalog: Catalog) {
       const person = await update<PersonDoc>(catalog, {
         collection: store.people,
         load,
-        change: ({ disabled: was, ...doc }) => (disabled ? { ...doc, disabled: 1 } : doc),
+        change: (before) => {
+          const { disabled: was, ...doc } = before;
+          if ((was === 1) === disabled) return before;
+          return disabled ? { ...doc, disabled: 1 } : doc;
+        },
         expected,
         entry: auditEntry(catalog, ctx, { rpc: 'updatePerson', resourceId: personId }),
       });
