@@ -10,11 +10,15 @@ import { v8Flags } from '../../../packages/service-kit/v8-flags.mjs';
 
 export type Output = 'inherit' | 'ignore' | number;
 
-/** Created at the first start, and the same for all services and later starts. */
+/** Created at the first start, and the same for all services and later starts. A full disk may have left an empty file. */
 export async function serviceToken(dataDir: string): Promise<string> {
   const path = join(dataDir, 'service-token');
-  await writeFile(path, randomBytes(32).toString('hex'), { flag: 'wx', mode: 0o600 }).catch(() => {});
-  return (await readFile(path, 'utf8')).trim();
+  const token = randomBytes(32).toString('hex');
+  await writeFile(path, token, { flag: 'wx', mode: 0o600 }).catch(() => {});
+  const stored = (await readFile(path, 'utf8')).trim();
+  if (stored !== '') return stored;
+  await writeFile(path, token, { mode: 0o600 });
+  return token;
 }
 
 /**

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { serviceToken } from '../src/processes.ts';
 
 const urlOf = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
 
@@ -42,6 +43,18 @@ it('lets a program finish its work after Ctrl-C', { timeout: 60_000 }, async () 
     process.kill(-(started.pid as number), 'SIGINT');
     await once(started, 'exit');
     expect(await readFile(closed as string, 'utf8')).toBe('yes');
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+});
+
+it('replaces a token of which a full disk left nothing', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'datahub-token-'));
+  try {
+    await writeFile(join(dir, 'service-token'), '');
+    const token = await serviceToken(dir);
+    expect(token).toMatch(/^[0-9a-f]{64}$/);
+    expect(await serviceToken(dir)).toBe(token);
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
