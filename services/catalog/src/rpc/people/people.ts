@@ -53,11 +53,7 @@ export function createPeopleCalls(catalog: Catalog) {
       const person = await update<PersonDoc>(catalog, {
         collection: store.people,
         load,
-        change: (before) => {
-          const { disabled: was, ...doc } = before;
-          if ((was === 1) === disabled) return before;
-          return disabled ? { ...doc, disabled: 1 } : doc;
-        },
+        change: (doc) => withDisabled(doc, disabled),
         expected,
         entry: auditEntry(catalog, ctx, { rpc: 'updatePerson', resourceId: personId }),
       });
@@ -97,6 +93,12 @@ export function createPeopleCalls(catalog: Catalog) {
       return { ended: Number(isEnded) + (await endSessions(catalog, others)), agentsEnded };
     },
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
+}
+
+function withDisabled(person: PersonDoc, disabled: boolean): PersonDoc {
+  const { disabled: was, ...doc } = person;
+  if ((was === 1) === disabled) return person;
+  return disabled ? { ...doc, disabled: 1 } : doc;
 }
 
 /** Ends the sessions of a person, and pauses the watches of the person. */
