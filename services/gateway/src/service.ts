@@ -13,7 +13,7 @@ import { createSharedRateLimiter } from './access/shared-rate-limiter.ts';
 import { createUserTokens } from './access/user-tokens.ts';
 import { createApp } from './app.ts';
 import type { GatewayConfig } from './config.ts';
-import { countRequests } from './http/listener.ts';
+import { watchConnections } from './http/listener.ts';
 import { answerProblem } from './http/raw-problem.ts';
 import { createJobRunner } from './jobs/job-runner.ts';
 import { challengeOf } from './oauth/settings.ts';
@@ -49,8 +49,6 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
-const idleCloseMs = 100;
-
 export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Promise<Gateway> {
   const events = createGatewayEvents(deps.logger);
   const keyCache = createKeyCache({
@@ -76,7 +74,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     onWork: () => ownWork?.expect(),
     inFront: edge?.inFront,
   });
-  const inFlight = countRequests(app.server);
+  const { inFlight, drain } = watchConnections(app.server);
   await app.listen({ host: config.host, port: config.port }).catch((err) => {
     throw cannotListen('PORT', err);
   });
@@ -95,11 +93,9 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
       stopLog.cut(inFlight());
       app.server.closeAllConnections();
     }, config.drainMs);
-    // Clients keep connections open for further requests, so the hub closes those that become idle.
-    const idle = setInterval(() => app.server.closeIdleConnections(), idleCloseMs);
-    await app.close();
-    clearInterval(idle);
+    await drain();
     clearTimeout(cut);
+    await app.close();
     edge?.close();
     descriptors.close();
     await returned;

@@ -1,10 +1,10 @@
 /**
- * The HTTP listener in front of the app: its bounds, and the answers to requests that never reach the app because they are
- * malformed, too slow or too large.
+ * The HTTP listener in front of the app: its bounds, how it stops, and the answers to requests that never reach the app
+ * because they are malformed, too slow or too large.
  */
 
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import { createRequestId } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createServer, STATUS_CODES } from '@datahub/service-kit/node-http';
@@ -48,17 +48,67 @@ export function createListener(listener: RequestListener): Server {
     .on('checkExpectation', refuseExpectation);
 }
 
-/** Returns a function that counts the requests without a complete answer. */
-export function countRequests(server: Server): () => number {
-  let inFlight = 0;
-  const ended = () => {
-    inFlight--;
-  };
-  server.on('request', (_request, response) => {
-    inFlight++;
+/** Once nothing has arrived for so long, connections without a request are closed. */
+const quietMs = 200;
+const lookEveryMs = 50;
+
+export interface Connections {
+  /** The requests without a complete answer. */
+  inFlight(): number;
+  /** Accepts no further connections. Resolves when all have ended: each with its next answer, or when all are quiet. */
+  drain(): Promise<void>;
+}
+
+export function watchConnections(server: Server): Connections {
+  const sockets = new Set<Socket>();
+  const responses = new Set<ServerResponse>();
+  let isDraining = false;
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  function ended(this: ServerResponse): void {
+    responses.delete(this);
+  }
+  // Before the listener that may write the head of the answer.
+  server.prependListener('request', (_request, response: ServerResponse) => {
+    responses.add(response);
+    if (isDraining) response.shouldKeepAlive = false;
     response.on('close', ended);
   });
-  return () => inFlight;
+
+  const drain = async (): Promise<void> => {
+    isDraining = true;
+    for (const response of responses) response.shouldKeepAlive = false;
+    const look = createLook(server, { sockets, responses });
+    const timer = setInterval(look, lookEveryMs);
+    look();
+    // `close` of an HTTP server would close connections at once, in which a request may have arrived unread.
+    await new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+    clearInterval(timer);
+  };
+  return { inFlight: () => responses.size, drain };
+}
+
+interface Open {
+  sockets: ReadonlySet<Socket>;
+  responses: ReadonlySet<ServerResponse>;
+}
+
+/** Returns a function that closes the connections without a request if nothing has arrived for a while. */
+function createLook(server: Server, { sockets, responses }: Open): () => void {
+  const read = new WeakMap<Socket, number>();
+  let quietSince = 0;
+  return () => {
+    const busy = new Set([...responses].map(({ req }) => req.socket));
+    for (const socket of sockets) {
+      const { bytesRead } = socket;
+      if (bytesRead !== read.get(socket) && !busy.has(socket)) quietSince = performance.now();
+      read.set(socket, bytesRead);
+    }
+    // What has arrived is read before `setImmediate` runs.
+    if (performance.now() - quietSince >= quietMs) setImmediate(() => server.closeIdleConnections());
+  };
 }
 
 /** A problem whose status has no error code of its own. */
