@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
@@ -141,6 +143,23 @@ describe.each(engines)('a long answer from %s', (engine) => {
       expect([status, complete]).toEqual([200, false]);
       expect(text).not.toMatch(/\]\}\s*$/);
       expect((await api.post(`/v1/sources/${sourceId}/test`)).body.ok).toBe(true);
+    },
+  );
+
+  it.each(['application/x-ndjson', 'text/csv'])(
+    'as %s over HTTP/1.0, where the end of the connection is that of the rows, ends with a reset',
+    async (accept) => {
+      const mark = `resetting_${engine}_${accept.replace(/\W/g, '_')}`;
+      const body = JSON.stringify({ queryId: await store(mark) });
+      const { url, key } = inject('hub');
+      const { hostname, port } = new URL(url);
+      const fields = `x-service-api-key: ${key}\r\ncontent-type: application/json\r\naccept: ${accept}`;
+      const head = `POST /v1/queries/execute HTTP/1.0\r\n${fields}\r\ncontent-length: ${body.length}\r\n\r\n`;
+      const socket = connect(Number(port), hostname, () => socket.write(head + body));
+      socket.once('data', () => setTimeout(() => watcher.kill(mark), 50));
+      socket.resume();
+      const [err] = await once(socket, 'error');
+      expect(err.code).toBe('ECONNRESET');
     },
   );
 

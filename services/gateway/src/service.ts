@@ -74,7 +74,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
     onWork: () => ownWork?.expect(),
     inFront: edge?.inFront,
   });
-  const { inFlight, drain } = watchConnections(app.server);
+  const connections = watchConnections(app.server);
   await app.listen({ host: config.host, port: config.port }).catch((err) => {
     throw cannotListen('PORT', err);
   });
@@ -83,17 +83,22 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
   const allMetrics = async () => (await metricsText()) + ((await deps.otherMetrics?.()) ?? '');
   const metrics = await serveMetrics(allMetrics, { host: config.host, port: config.metricsPort });
   const descriptors = watchDescriptors(deps);
-  const stopLog = createStopLog({ logger: deps.logger, drainMs: config.drainMs, inFlight, what: 'requests' });
+  const stopLog = createStopLog({
+    logger: deps.logger,
+    drainMs: config.drainMs,
+    inFlight: connections.inFlight,
+    what: 'requests',
+  });
   let closing: Promise<void> | undefined;
 
   const close = async (): Promise<void> => {
     draining = true;
     const returned = ownWork?.close();
     const cut = setTimeout(() => {
-      stopLog.cut(inFlight());
-      app.server.closeAllConnections();
+      stopLog.cut(connections.inFlight());
+      connections.cut();
     }, config.drainMs);
-    await drain();
+    await connections.drain();
     clearTimeout(cut);
     await app.close();
     edge?.close();

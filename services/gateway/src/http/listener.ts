@@ -35,6 +35,7 @@ export function createListener(listener: RequestListener): Server {
   const turns = createRequestTurns(handle);
   const options = { ...listenerOptions, IncomingMessage };
   const inTurn: RequestListener = (request, response) => {
+    if (request.httpVersion === '1.0') resetIfCut(response);
     if (request.headers['transfer-encoding'] !== undefined) {
       responses.set(request, response);
       countUnreadChunks(request, response);
@@ -48,6 +49,15 @@ export function createListener(listener: RequestListener): Server {
     .on('checkExpectation', refuseExpectation);
 }
 
+/** A body without a length ends with its connection, so one that breaks off must not end as a complete one does. */
+function resetIfCut(response: ServerResponse): void {
+  const destroy = response.destroy.bind(response);
+  response.destroy = (err) => {
+    if (response.headersSent && !response.writableFinished) response.socket?.resetAndDestroy();
+    return destroy(err);
+  };
+}
+
 /** Once nothing has arrived for so long, connections without a request are closed. */
 const quietMs = 200;
 const lookEveryMs = 50;
@@ -57,6 +67,8 @@ export interface Connections {
   inFlight(): number;
   /** Accepts no further connections. Resolves when all have ended: each with its next answer, or when all are quiet. */
   drain(): Promise<void>;
+  /** Closes all connections. */
+  cut(): void;
 }
 
 export function watchConnections(server: Server): Connections {
@@ -87,7 +99,11 @@ export function watchConnections(server: Server): Connections {
     await new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
     clearInterval(timer);
   };
-  return { inFlight: () => responses.size, drain };
+  const cut = (): void => {
+    for (const response of responses) response.destroy();
+    server.closeAllConnections();
+  };
+  return { inFlight: () => responses.size, drain, cut };
 }
 
 interface Open {
