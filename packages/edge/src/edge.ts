@@ -83,10 +83,13 @@ export async function openEdge(options: EdgeOptions): Promise<Edge> {
   const app = gateway.createApp();
   for (const setting of ['x-powered-by', 'etag', 'query parser']) app.disable(setting);
   app.use(((request, response, next) => router(request, response, next)) satisfies RequestHandler);
-  app.use(((request, response) => {
-    const err = new HubError('NOT_FOUND', 'The edge’s pipeline has no endpoint for this path.');
-    answer(err, request, response);
-  }) satisfies RequestHandler);
+  const answerUnknown: RequestHandler = (request, response) =>
+    answer(
+      new HubError('NOT_FOUND', 'The edge’s pipeline has no endpoint for this path.'),
+      request,
+      response,
+    );
+  app.use(answerUnknown);
   // Express recognizes an error handler by its four parameters.
   app.use((err: unknown, request: IncomingMessage, response: ServerResponse, _next: unknown) => {
     const fault = toFault(err);
@@ -97,7 +100,8 @@ export async function openEdge(options: EdgeOptions): Promise<Edge> {
   return {
     inFront: (listener) => {
       passToApp = listener;
-      return app as unknown as RequestListener;
+      // Express passes on what is no path.
+      return (request, response) => app(request, response, () => answerUnknown(request, response, () => {}));
     },
     close: stop,
   };

@@ -58,7 +58,7 @@ export function loadExpressGateway(logger: Logger): ExpressGateway {
 
   return {
     createApp: express,
-    registerPolicy: policies.register,
+    registerPolicy: (policy) => policies.register(catching(policy, logger)),
     registerCondition: (condition) => {
       registerCondition(condition);
       refusePromises(conditions, condition.name);
@@ -131,6 +131,32 @@ function logPolicy(schema: object, logger: Logger): Policy {
         logger.error({ event: 'edge.log' }, `the edge's log policy failed: ${why}`);
       }
       next();
+    },
+  };
+}
+
+/**
+ * As in Express 5, a handler may return a promise, whose error is that of the handler. An error after the handler has passed
+ * the request on is only logged.
+ */
+function catching(policy: Policy, logger: Logger): Policy {
+  return {
+    ...policy,
+    policy: (params, config) => {
+      const handle = policy.policy(params, config);
+      return (request, response, next) => {
+        let hasPassed = false;
+        const ended: unknown = handle(request, response, (err) => {
+          hasPassed = true;
+          next(err);
+        });
+        if (ended === undefined) return;
+        Promise.resolve(ended).catch((err) => {
+          if (hasPassed || response.headersSent)
+            logger.error({ event: 'edge.failed', err }, 'a policy of the edge failed');
+          else next(err ?? new Error(`The policy ${policy.name} failed.`));
+        });
+      };
     },
   };
 }

@@ -113,6 +113,35 @@ describe('the edge', () => {
     expect((await fetch(`${url}/closed`)).status).toBe(403);
   });
 
+  it('answers the failure of a policy, also of one that returns a promise, and goes on', async () => {
+    await writeFile(
+      join(dir, 'failing.cjs'),
+      `exports.init = ({ registerPolicy }) => registerPolicy({ name: 'failing', policy: () => async (req, res, next) => {
+        if (req.url === '/at-once') throw new Error('no');
+        if (req.url === '/without-reason') return Promise.reject();
+        await null;
+        if (req.url === '/later') throw new Error('no');
+        next();
+        if (req.url === '/afterwards') throw new Error('no');
+      } })`,
+    );
+    const { url, port } = await start(
+      pipeline('      - failing:', 'plugins: { failing: { package: ./failing.cjs } }').replace(
+        'stamp]',
+        'failing]',
+      ),
+    );
+    for (const [path, status] of Object.entries({
+      'at-once': 500,
+      'without-reason': 500,
+      later: 500,
+      afterwards: 200,
+    }))
+      expect([path, (await fetch(`${url}/${path}`)).status]).toEqual([path, status]);
+    expect(await statusLine(port, 'http://[')).toContain('404');
+    expect((await fetch(url)).status).toBe(200);
+  });
+
   it('does what its page shows', async () => {
     const page = await readFile(new URL('../../../docs/edge.md', import.meta.url), 'utf8');
     const block = (language: string, at = 0) =>
