@@ -75,6 +75,24 @@ describe.runIf(isPostgres)('several executions in one call (needs PostgreSQL)', 
     expect(changed.body).toMatchObject({ code: 'VERSION_CHANGED', version: 1 });
   });
 
+  it('take a list as it is written, whatever its length', async () => {
+    const sourceId = await createSource(hubId, 'postgres');
+    const create = async (query: string, context: object[]) =>
+      ofQuery(await api.ok(api.post('/v1/queries', { hubId, sourceId, label: 'lists', query, context })));
+    const among = await create('SELECT g FROM generate_series(1, 9) AS g WHERE g IN (:ids)', [
+      { key: 'ids', type: 'bigint[]', value: [1, 2, 3] },
+    ]);
+    const document = await create('SELECT CAST(:j AS jsonb) AS j', [{ key: 'j', type: 'json', value: 0 }]);
+    const single = await create('SELECT :n + 1 AS n', [{ key: 'n', type: 'integer', value: 0 }]);
+    const of = async (queryId: string, values: object) =>
+      (await api.ok(ask([{ queryId, values }]))).executions[0];
+    for (const ids of [[], [4], [4, '5']])
+      expect((await of(among, { ids })).body.data).toEqual(ids.map((id) => ({ g: Number(id) })));
+    for (const j of [[], [1], ['1'], [1, '2']])
+      expect((await of(document, { j })).body.data).toEqual([{ j }]);
+    for (const n of [[], [4], [4, 5]]) expect((await of(single, { n })).status).toBe(400);
+  });
+
   it('come as lines as soon as each is complete', async () => {
     const executions = [{ queryId: slow }, { queryId: counting }, { queryId: 'none' }];
     const response = await fetch(`${inject('hub').url}/v1/queries/data`, {

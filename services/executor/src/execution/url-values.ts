@@ -1,6 +1,6 @@
 /** Reads over GET: the values of a URL's query string, parsed by the declared types of the variables alone. */
 
-import { lossyPart } from '@datahub/contract/json-text';
+import { elementsOf, lossyPart } from '@datahub/contract/json-text';
 import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
 import type { QueryForm } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -28,6 +28,20 @@ const faultsMax = 50;
 const namesMax = 50;
 const nameCharactersMax = 100;
 
+/** A list that was written as one: a JSON array. */
+class List {
+  readonly json: string;
+
+  constructor(json: string) {
+    this.json = json;
+  }
+
+  /** The elements as a query string would have them. */
+  get texts(): string[] {
+    return elementsOf(this.json).map((element) => (element.startsWith('"') ? JSON.parse(element) : element));
+  }
+}
+
 /** What the values of a query string are read by. */
 interface Names {
   types: ReadonlyMap<string, string | undefined>;
@@ -47,13 +61,18 @@ export function createContextOfForm(): (form: QueryForm, of: FormOf) => string {
     names.set(prepared, known);
     const { types, secret } = known;
     const pinned = new Set(pinnedJson === '' ? [] : Object.keys(JSON.parse(pinnedJson)));
-    const given = new Map<string, string[]>();
-    for (const { name, value } of values) {
+    const given = new Map<string, string[] | List>();
+    for (const { name, value, listJson } of values) {
       // A secret in the address is refused even if its value is not used.
       if (pinned.has(name) && !secret.has(name)) continue;
+      if (listJson !== undefined) {
+        given.set(name, new List(listJson));
+        continue;
+      }
       // A form sends its empty fields, too.
       if (value === '' && !secret.has(name) && !allowsEmptyText(types.get(name))) continue;
       const texts = given.get(name);
+      if (texts instanceof List) continue;
       if (texts === undefined) given.set(name, [value]);
       else texts.push(value);
     }
@@ -72,7 +91,7 @@ function namesOf({ variables }: FormOf['query'], prepared: FormOf['prepared']): 
 }
 
 function requireKnown(
-  given: Map<string, string[]>,
+  given: Map<string, string[] | List>,
   { types, pinned, secret }: Names & { pinned: ReadonlySet<string> },
 ): void {
   const faults: FieldFault[] = [];
@@ -85,7 +104,9 @@ function requireKnown(
     if (!isKnown) faults.push({ path, detail: 'is not a variable of this query' });
     else if (secret.has(name))
       faults.push({ path, detail: 'is secret; send it with POST /v1/queries/execute' });
-    else if (texts.length > 1 && !isList(types.get(name)))
+    else if (
+      texts instanceof List ? !allowsList(types.get(name)) : texts.length > 1 && !isList(types.get(name))
+    )
       faults.push({ path, detail: 'must be sent once, because it is not declared as a list' });
   }
   if (faults.length === 0) return;
@@ -112,9 +133,15 @@ const allowsEmptyText = (type: string | undefined): boolean =>
 
 const isList = (type: string | undefined): boolean => type?.endsWith('[]') === true;
 
+const allowsList = (type: string | undefined): boolean =>
+  isList(type) || type === undefined || type === 'json';
+
 const jsonFault = 'must be JSON, without a member that is there twice';
 
-function toJson(name: string, texts: string[], type: string | undefined): string {
+function toJson(name: string, given: string[] | List, type: string | undefined): string {
+  // What has no type, or that of any JSON, is bound as it was written.
+  if (given instanceof List && !isList(type)) return given.json;
+  const texts = given instanceof List ? given.texts : given;
   const parsed = texts.map((text) => parse(text, elementOf(type)));
   if (parsed.includes(undefined)) {
     throw new HubError('CONTEXT_INVALID', `context.${name} ${jsonFault}.`, {

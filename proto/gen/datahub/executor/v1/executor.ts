@@ -397,6 +397,8 @@ export interface QueryForm {
 export interface FormValue {
   name: string;
   value: string;
+  /** If present, the whole value, and `value` is empty: a JSON array, as no query string can have it. */
+  listJson?: string | undefined;
 }
 
 export interface ExecuteResponse {
@@ -2409,7 +2411,7 @@ export const QueryForm: MessageFns<QueryForm> = {
 };
 
 function createBaseFormValue(): FormValue {
-  return { name: "", value: "" };
+  return { name: "", value: "", listJson: undefined };
 }
 
 export const FormValue: MessageFns<FormValue> = {
@@ -2419,6 +2421,9 @@ export const FormValue: MessageFns<FormValue> = {
     }
     if (message.value !== "") {
       writer.uint32(18).string(message.value);
+    }
+    if (message.listJson !== undefined) {
+      writer.uint32(26).string(message.listJson);
     }
     return writer;
   },
@@ -2450,6 +2455,14 @@ export const FormValue: MessageFns<FormValue> = {
             }
 
             message.value = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.listJson = reader.string();
             continue;
           }
         }

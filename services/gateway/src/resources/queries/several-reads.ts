@@ -136,13 +136,10 @@ function toAsked(
   };
 }
 
-/** The values as an address would have them. */
+/** The values as an address would have them, but lists as they are: an empty one is a value, too. */
 const toForm = (json: string): FormValue[] =>
-  [...membersOf(json)].flatMap(([name, value]) =>
-    (value.startsWith('[') ? elementsOf(value) : [value]).map((part) => ({
-      name,
-      value: toText(part) ?? '',
-    })),
+  [...membersOf(json)].map(([name, value]) =>
+    value.startsWith('[') ? { name, value: '', listJson: value } : { name, value: toText(value) ?? '' },
   );
 
 /** The request itself was counted when it came. Returns why each of the others is refused. */
