@@ -65,7 +65,7 @@ export interface AppDeps extends AccessDeps {
 }
 
 const exposedHeaders =
-  'x-datahub-unknown-context, x-truncated, x-more-results, age, cache-status, etag, link, x-total-count, retry-after, x-request-id, server-timing, ratelimit, ratelimit-policy';
+  'x-datahub-unknown-context, x-truncated, x-more-results, age, cache-status, etag, link, x-total-count, retry-after, x-request-id, server-timing, ratelimit, ratelimit-policy, idempotency-replayed';
 const allowedHeaders =
   'x-service-api-key, content-type, accept, if-match, if-none-match, cache-control, idempotency-key, x-request-id, traceparent, authorization, mcp-method, mcp-name, mcp-protocol-version';
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH'];

@@ -1,6 +1,6 @@
 /** The body of a delivery: the form of Standard Webhooks, that of a chat product's incoming webhooks, or a mail. */
 
-import { membersOf } from '@datahub/contract/json-text';
+import { elementsOf, membersOf } from '@datahub/contract/json-text';
 import { type EventFacts, eventParts } from '@datahub/contract/watches';
 
 interface Told {
@@ -48,8 +48,10 @@ const linkIn = (name: string, hubUrl: string): string =>
   name === 'rowsUrl' ? hubUrl.replace(/\/$/, '') : '';
 
 /** Texts without quotes; each row in a line, with the digits of its numbers. */
-const shown = (json: string): string =>
-  json.startsWith('"') ? JSON.parse(json) : json.replaceAll('},{', '},\n  {');
+function shown(json: string): string {
+  if (json.startsWith('"')) return JSON.parse(json);
+  return json.startsWith('[') ? `[${elementsOf(json).join(',\n  ')}]` : json;
+}
 
 /** The mail that asks a recipient. */
 export const confirmationOf = (hubUrl: string, link: string): string =>
