@@ -3,7 +3,7 @@
  * servers, admin API, users, credentials and database are never loaded; the lockfile leaves out what only they need.
  */
 
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import { Writable } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
@@ -21,7 +21,13 @@ interface Winston {
   configure(options: { level: string; format: unknown; transports: unknown[] }): void;
 }
 
+interface Express {
+  (): RequestHandler & { request: object; use(handler: unknown): void; disable(name: string): void };
+  request: object;
+}
+
 export interface ExpressGateway {
+  /** Requests keep their own class, which reads their bodies, instead of getting that of Express. */
   createApp(): RequestHandler & { use(handler: unknown): void; disable(name: string): void };
   /** Rejects with Express Gateway's message if the configuration is invalid. */
   createRouter(config: PipelineConfig): Promise<RequestHandler>;
@@ -37,7 +43,7 @@ const offered = new Set(['expression', 'headers', 'log', 'terminate']);
 export function loadExpressGateway(logger: Logger): ExpressGateway {
   const part = (path: string) => require(`express-gateway/lib/${path}`);
   const own = createRequire(require.resolve('express-gateway/package.json'));
-  const express = own('express');
+  const express: Express & { Router(): unknown } = own('express');
   let faults: string[] | undefined;
   redirectLogs(part('logger'), own('winston'), (level, text) => {
     // Errors while a pipeline loads are thrown and logged by the caller.
@@ -57,7 +63,7 @@ export function loadExpressGateway(logger: Logger): ExpressGateway {
   ) as (config: unknown) => Validation;
 
   return {
-    createApp: express,
+    createApp: () => keepingClass(express),
     registerPolicy: (policy) => policies.register(catching(policy, logger)),
     registerCondition: (condition) => {
       registerCondition(condition);
@@ -115,6 +121,20 @@ function redirectLogs(
   }
 }
 
+/** Express gives each request the prototype `app.request`. */
+function keepingClass(express: Express): ReturnType<ExpressGateway['createApp']> {
+  const app = express();
+  const members = { ...Object.getOwnPropertyDescriptors(express.request), app: { value: app } };
+  const made = new WeakMap<object, object>();
+  const handle: RequestHandler = (request, response, next) => {
+    const own = Object.getPrototypeOf(request) as object;
+    app.request = made.get(own) ?? Object.create(own, members);
+    made.set(own, app.request);
+    app(request, response, next);
+  };
+  return Object.assign(handle, { use: app.use.bind(app), disable: app.disable.bind(app) });
+}
+
 /** Express Gateway's log policy, without the secrets of the request's headers and the values in its URL. */
 function logPolicy(schema: object, logger: Logger): Policy {
   return {
@@ -124,10 +144,10 @@ function logPolicy(schema: object, logger: Logger): Policy {
       const { egContext } = request as typeof request & { egContext: EdgeContext };
       const { message } = params as { message: string };
       try {
-        const text = withoutQuery(request, () => egContext.evaluateAsTemplateString(message));
-        logger.info({ event: 'edge.log' }, withoutSecrets(text, request.headers));
+        const text = withoutSecrets(request, () => egContext.evaluateAsTemplateString(message));
+        logger.info({ event: 'edge.log' }, shortened(text));
       } catch (err) {
-        const why = withoutSecrets((err as Error).message, request.headers);
+        const why = shortened(err instanceof Error ? err.message : String(err));
         logger.error({ event: 'edge.log' }, `the edge's log policy failed: ${why}`);
       }
       next();
@@ -195,44 +215,49 @@ function conditionNames(value: unknown): string[] {
   });
 }
 
-const secretHeaders = ['x-service-api-key', 'authorization', 'proxy-authorization', 'cookie'] as const;
-/** Shorter parts, such as `Bearer`, occur in many texts. */
-const partLengthMin = 8;
+const secretHeaders = new Set(['x-service-api-key', 'authorization', 'proxy-authorization', 'cookie']);
+const lineCharactersMax = 8_192;
 
-/** Searches for the values, because a template can read a header in many ways. */
-function withoutSecrets(text: string, headers: IncomingHttpHeaders): string {
-  const values = secretHeaders.flatMap((name) => {
-    const value = headers[name];
-    if (value === undefined || value.length === 0) return [];
-    const whole = String(value);
-    return [whole, ...whole.split(/[\s,;=]+/).filter((part) => part.length >= partLengthMin)];
-  });
-  // JSON escapes quotes and backslashes.
-  const written = values.flatMap((value) => [value, JSON.stringify(value).slice(1, -1)]);
-  return written.reduce((left, value) => left.replaceAll(value, '[hidden]'), text);
-}
+const shortened = (text: string): string =>
+  text.length > lineCharactersMax ? `${text.slice(0, lineCharactersMax)}…` : text;
 
 /** What Express derives from the URL, or caches of it. */
 type Routed = IncomingMessage &
   Partial<Record<'originalUrl' | 'query' | '_parsedUrl' | '_parsedOriginalUrl', unknown>>;
 
 /**
- * Calls `read`, which must not keep the request, while the request has no query string. Values in it can be as short as
- * one digit, so they cannot be searched for in the text.
+ * Calls `read`, which must not keep the request, while the request has no query string and its secret headers are hidden.
+ * Values can be as short as one character and be written in any way, so they cannot be searched for in a text.
  */
-function withoutQuery<T>(request: IncomingMessage, read: () => T): T {
+function withoutSecrets<T>(request: IncomingMessage, read: () => T): T {
   const routed = request as Routed;
-  const { url, originalUrl, query, _parsedUrl, _parsedOriginalUrl } = routed;
+  const { url, originalUrl, query, _parsedUrl, _parsedOriginalUrl, headers, rawHeaders } = routed;
   routed.url = pathOf(url);
   routed.originalUrl = pathOf(originalUrl);
   routed.query = {};
   routed._parsedUrl = undefined;
   routed._parsedOriginalUrl = undefined;
+  routed.headers = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, shownHeader(name, value)]),
+  );
+  routed.rawHeaders = rawHeaders.map((text, i) =>
+    i % 2 === 0 ? text : String(shownHeader(rawHeaders[i - 1] as string, text)),
+  );
+  // Node computes these from the raw ones.
+  const forgetDistinct = () => Object.assign(routed, { headersDistinct: undefined });
+  forgetDistinct();
   try {
     return read();
   } finally {
-    Object.assign(routed, { url, originalUrl, query, _parsedUrl, _parsedOriginalUrl });
+    Object.assign(routed, { url, originalUrl, query, _parsedUrl, _parsedOriginalUrl, headers, rawHeaders });
+    forgetDistinct();
   }
+}
+
+function shownHeader<T extends string | string[] | undefined>(name: string, value: T): T | string {
+  const lower = name.toLowerCase();
+  if (secretHeaders.has(lower)) return '[hidden]';
+  return lower === 'referer' || lower === 'referrer' ? pathOf(value) : value;
 }
 
 const pathOf = (url: unknown): string => String(url ?? '').split('?', 1)[0] as string;

@@ -279,21 +279,31 @@ describe('the edge', () => {
 
   it('never logs the secrets of a request, however its log is asked for them', async () => {
     const all = `\${JSON.stringify(req.headers)} \${req.rawHeaders} \${res.req.headers.cookie}`;
-    const token = `\${req.headers.authorization.split(' ')[1]} \${req.body}`;
+    const token = `\${req.headers.authorization.split(' ')[1]} \${req.body} \${req.get('cookie')}`;
+    const reversed = `\${Object.values(req.headersDistinct).join().split('').reverse().join('')}`;
     const fails = `\${JSON.parse(req.headers['x-service-api-key'])}`;
     const log = (message: string) => `      - log: { action: { message: ${JSON.stringify(message)} } }`;
-    const { url } = await start(pipeline([log(all), log(token), log(fails)].join('\n')));
+    const { url } = await start(pipeline([log(all), log(token), log(reversed), log(fails)].join('\n')));
     const headers = {
       'x-service-api-key': 'canary-in-the-key',
       authorization: 'Bearer canary-in-the-token',
       cookie: 'session="canary-in-the-cookie"',
       'x-shown': 'not a secret',
     };
-    await fetch(`${url}/v1/hubs`, { method: 'POST', headers, body: 'canary-in-the-body' });
+    const response = await fetch(`${url}/v1/hubs`, { method: 'POST', headers, body: 'canary-in-the-body' });
+    expect(await response.json()).toMatchObject({ headers, body: 'canary-in-the-body' });
     const written = lines.join('');
     expect(written).toContain('not a secret');
     expect(written).toContain('log policy failed');
     expect(written).not.toContain('canary');
+    expect(written).not.toContain('yranac');
+  });
+
+  it('logs lines of bounded length', async () => {
+    const message = JSON.stringify(`\${req.path}`);
+    const { url } = await start(pipeline(`      - log: { action: { message: ${message} } }`));
+    await fetch(`${url}/${'h'.repeat(12_000)}`, { headers: { authorization: 'h', cookie: 'h' } });
+    expect(lines.find((line) => line.includes('/hhh'))?.length).toBeLessThan(9_000);
   });
 
   it('ends with the last text of its file, though an earlier one takes long to load', async () => {

@@ -112,6 +112,11 @@ describe('the listener of the app', () => {
       `${head('POST /v1/hubs HTTP/1.1', ...json, 'content-length: 2')}{{${head('GET /healthz HTTP/1.1', close)}`,
       '"ok"',
     ],
+    [
+      'a body in chunks that are too small',
+      head('POST /v1/hubs HTTP/1.1', ...json, 'transfer-encoding: chunked') + '1\r\n \r\n'.repeat(5_000),
+      'its body arrives in chunks that are too small',
+    ],
     ['an unknown expectation', head('GET /healthz HTTP/1.1', 'expect: x', close), '417 Expectation'],
     [
       'headers that are too large',
