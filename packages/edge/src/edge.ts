@@ -83,12 +83,8 @@ export async function openEdge(options: EdgeOptions): Promise<Edge> {
   const app = gateway.createApp();
   for (const setting of ['x-powered-by', 'etag', 'query parser']) app.disable(setting);
   app.use(((request, response, next) => router(request, response, next)) satisfies RequestHandler);
-  const answerUnknown: RequestHandler = (request, response) =>
-    answer(
-      new HubError('NOT_FOUND', 'The edge’s pipeline has no endpoint for this path.'),
-      request,
-      response,
-    );
+  const answerUnknown = (request: IncomingMessage, response: ServerResponse) =>
+    answer(unknownPath(), request, response);
   app.use(answerUnknown);
   // Express recognizes an error handler by its four parameters.
   app.use((err: unknown, request: IncomingMessage, response: ServerResponse, _next: unknown) => {
@@ -101,11 +97,13 @@ export async function openEdge(options: EdgeOptions): Promise<Edge> {
     inFront: (listener) => {
       passToApp = listener;
       // Express passes on what is no path.
-      return (request, response) => app(request, response, () => answerUnknown(request, response, () => {}));
+      return (request, response) => app(request, response, () => answerUnknown(request, response));
     },
     close: stop,
   };
 }
+
+const unknownPath = () => new HubError('NOT_FOUND', 'The edge’s pipeline has no endpoint for this path.');
 
 /** A plugin is a CommonJS or ES module with `init(context)`, named by its package or by a path relative to the pipeline's file. */
 async function loadPlugins(
