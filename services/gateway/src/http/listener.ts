@@ -43,8 +43,9 @@ export function createListener(listener: RequestListener): Server {
       handle(request, response);
     } else turns.handle(request, response);
   };
-  return createServer(options, createPipelines(inTurn))
-    .on('connection', parseInSlices)
+  const { handle: inOrder, isWaiting } = createPipelines(inTurn);
+  return createServer(options, inOrder)
+    .on('connection', (socket) => parseInSlices(socket, () => isWaiting(socket)))
     .on('connection', turns.connected)
     .on('checkExpectation', refuseExpectation);
 }

@@ -94,6 +94,13 @@ export function createRequestTurns(listener: RequestListener): RequestTurns {
 const callerOf = ({ headers }: IncomingMessage): string =>
   String(headers['x-service-api-key'] ?? headers.authorization ?? headers.cookie ?? '');
 
+export interface Pipelines {
+  /** For the event `request`. */
+  handle: RequestListener;
+  /** True if a request of the connection waits. Then nothing more of it is parsed. */
+  isWaiting(socket: Socket): boolean;
+}
+
 interface Line {
   /** The answer to the last request that was started. */
   last: ServerResponse;
@@ -105,7 +112,7 @@ interface Line {
  * client sends before it has the answer to an earlier one (HTTP pipelining) wait for it: one read of a socket holds some
  * 1,500 requests.
  */
-export function createPipelines(listener: RequestListener): RequestListener {
+export function createPipelines(listener: RequestListener): Pipelines {
   const lines = new WeakMap<Socket, Line>();
 
   const startNext = (socket: Socket, line: Line): void => {
@@ -120,7 +127,7 @@ export function createPipelines(listener: RequestListener): RequestListener {
     listener(request, response);
   };
 
-  return (request, response) => {
+  const handle: RequestListener = (request, response) => {
     const { socket } = request;
     const line = lines.get(socket);
     if (line === undefined) {
@@ -135,4 +142,5 @@ export function createPipelines(listener: RequestListener): RequestListener {
       line.last.once('close', () => setImmediate(startNext, socket, line));
     }
   };
+  return { handle, isWaiting: (socket) => (lines.get(socket)?.waiting.length ?? 0) > 0 };
 }

@@ -37,14 +37,19 @@ export function createCompactRequest(refuse: ListenerPart['refuse']): typeof Inc
   };
 }
 
-/** For the event `connection`. Stops between two slices of a read if the request has paused the socket. */
-export function parseInSlices(socket: Socket): void {
+/**
+ * Stops between two slices of a read if the request has paused the socket, and before the first one while requests of the
+ * connection wait: Node resumes the socket at the end of each answer.
+ */
+export function parseInSlices(socket: Socket, isWaiting: () => boolean): void {
   // Node's HTTP parser. A second listener makes Node pass it the bytes through this event.
   const [parse] = socket.listeners('data');
   if (parse === undefined) return;
   socket.on('data', (bytes: Buffer) => {
     for (let at = 0; at < bytes.length && !socket.destroyed; at += sliceBytes) {
-      if (at > 0 && socket.isPaused()) {
+      const waits = isWaiting();
+      if (waits || (at > 0 && socket.isPaused())) {
+        if (waits) socket.pause();
         socket.unshift(bytes.subarray(at));
         return;
       }

@@ -68,6 +68,28 @@ it('are answered in order, one after another, and other clients are served in be
   expect(most()).toBeLessThanOrEqual(2);
 });
 
+it('are read no further than the ones that wait, however many a client sends', async () => {
+  const server = createListener((_request, response) => void setImmediate(() => response.end('x')));
+  let parsed = 0;
+  let most = 0;
+  const ended = Promise.withResolvers<void>();
+  let answered = 0;
+  server.on('request', (_request, response) => {
+    most = Math.max(most, ++parsed - answered);
+    response.on('close', () => ++answered === 5_000 && ended.resolve());
+  });
+  server.listen(0, '127.0.0.1');
+  opened.push(server);
+  await once(server, 'listening');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  opened.push({ close: () => socket.destroy() });
+  socket.resume();
+  socket.write(get('/a').repeat(20_000));
+  await ended.promise;
+  // Those of one slice of a read.
+  expect(most).toBeLessThan(300);
+});
+
 it('can have bodies, with a length and in chunks', async () => {
   const { open } = await listen(async () => {});
   const socket = open();
