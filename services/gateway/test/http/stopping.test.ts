@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Connections, watchConnections } from '../../src/http/listener.ts';
 
 const request = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
+const idleMax = 5;
 let answer: RequestListener;
 let server: ReturnType<typeof createServer>;
 let connections: Connections;
@@ -14,7 +15,7 @@ const sockets: Socket[] = [];
 beforeEach(async () => {
   answer = (_request, response) => response.end('ok');
   server = createServer((...call) => answer(...call));
-  connections = watchConnections(server);
+  connections = watchConnections(server, idleMax);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
 });
@@ -77,4 +78,24 @@ describe('a server that stops', () => {
     await connections.drain();
     expect(await ended).toBe('');
   });
+});
+
+it('closes the connection that has been idle for longest if too many are, and none with a request', async () => {
+  const asked = Promise.withResolvers<() => void>();
+  const busy = await openClient();
+  answer = (_request, response) => asked.resolve(() => response.end('late'));
+  busy.socket.write(request);
+  const finish = await asked.promise;
+  answer = (_request, response) => response.end('ok');
+  const clients = [];
+  for (let i = 0; i < idleMax; i++) clients.push(await openClient());
+  const [first, second] = clients as [typeof busy, typeof busy];
+  first.socket.write(request);
+  await once(first.socket, 'data');
+  await openClient();
+  expect(await second.ended).toBe('');
+  expect(clients.map(({ socket }) => socket.destroyed)).toEqual([false, true, false, false, false]);
+  finish();
+  await once(busy.socket, 'data');
+  expect(busy.socket.destroyed).toBe(false);
 });
