@@ -30,12 +30,23 @@ export async function serveMetrics(
 ): Promise<Closable & { port: number }> {
   if (port === 0) return { port: 0, close: () => {} };
   const registry = ofProcess ? createProcessRegistry() : undefined;
+  /** For all that ask meanwhile. */
+  let rendering: Promise<string> | undefined;
+  const render = (): Promise<string> => {
+    rendering ??= (async () => ((await registry?.metrics()) ?? '') + (await read()))().finally(() => {
+      rendering = undefined;
+    });
+    return rendering;
+  };
   const server = createServer(async (request, response) => {
     if (request.url === '/readyz' && missing !== undefined) return sendReadiness(response, missing());
     if (request.url !== '/metrics') return response.writeHead(404).end();
     response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
-    return response.end(((await registry?.metrics()) ?? '') + (await read()));
+    return response.end(await render());
   });
+  // Of requests that a client sends without waiting for answers, Node would start all that it has read.
+  server.maxRequestsPerSocket = 1;
+  server.on('dropRequest', (_request, socket) => socket.destroy());
   await new Promise<void>((resolve, reject) => {
     server.once('error', (err) => reject(cannotListen('DATAHUB_METRICS_PORT', err)));
     server.listen(port, host, resolve);

@@ -47,3 +47,29 @@ it('ends although a client has sent half of a request', async () => {
   await served.close();
   await ended;
 }, 10_000);
+
+it('answers one request of a client that sends many without waiting, and renders once for all that ask', async () => {
+  let rendered = 0;
+  const read = async () => {
+    rendered++;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return 'a 1\n';
+  };
+  const served = await serveMetrics(read, { host: '127.0.0.1', port: await freePort(), ofProcess: false });
+  const answers = Array.from({ length: 5 }, async () => {
+    const client = connect(served.port, '127.0.0.1').setEncoding('utf8');
+    client.write('GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(200));
+    let text = '';
+    client.on('data', (more) => {
+      text += more;
+    });
+    await new Promise((resolve) => client.on('close', resolve).on('error', () => {}));
+    return text.split('HTTP/1.1').length - 1;
+  });
+  for (const count of await Promise.all(answers)) expect(count).toBeLessThanOrEqual(1);
+  const url = `http://127.0.0.1:${served.port}/metrics`;
+  const texts = await Promise.all([1, 2, 3].map(async () => (await fetch(url)).text()));
+  expect(texts).toEqual(['a 1\n', 'a 1\n', 'a 1\n']);
+  expect(rendered).toBeLessThanOrEqual(3);
+  await served.close();
+});

@@ -17,7 +17,10 @@ export interface BodiesOptions {
   bodyBytesMax: number;
   /** The same for routes with large bodies. */
   largeBodyBytesMax: number;
-  /** The most bytes of all bodies together, and of their values. A body counts from its request's headers until the answer, or the end of its work if the client has left. */
+  /**
+   * The most bytes of all bodies together, and of their values. A body counts from its request's headers until the answer,
+   * or the end of its work if the client has left.
+   */
   bytesMax: number;
   /** The most bytes of the bodies of one key. */
   keyBytesMax: number;

@@ -12,7 +12,7 @@ import { createTurns } from '@datahub/service-kit/yield-to-loop';
 import { problemHeaders, toProblem } from './problem-details.ts';
 import { RequestError } from './request-error.ts';
 import { createPipelines, createRequestTurns } from './request-turns.ts';
-import { countUnreadChunks, createCompactRequest, parseInSlices } from './small-chunks.ts';
+import { countUnreadChunks, createCompactRequest, createReadTurns, parseInSlices } from './small-chunks.ts';
 
 /** Bounds on headers, slow senders and idle connections, with or without an edge in front. */
 export const listenerOptions = {
@@ -44,8 +44,9 @@ export function createListener(listener: RequestListener): Server {
     } else turns.handle(request, response);
   };
   const { handle: inOrder, isWaiting } = createPipelines(inTurn);
+  const mustWait = createReadTurns();
   return createServer(options, inOrder)
-    .on('connection', (socket) => parseInSlices(socket, () => isWaiting(socket)))
+    .on('connection', (socket) => parseInSlices(socket, { isWaiting: () => isWaiting(socket), mustWait }))
     .on('connection', turns.connected)
     .on('checkExpectation', refuseExpectation);
 }

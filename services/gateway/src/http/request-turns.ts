@@ -107,17 +107,31 @@ interface Line {
   waiting: [IncomingMessage, ServerResponse][];
 }
 
+/** Requests that wait on all connections. Each is some objects in memory, and one slice of a connection has a hundred. */
+const waitingMax = 4_096;
+
 /**
  * Starts the requests of each connection one after another, each in a turn of the event loop of its own. Those that a
- * client sends before it has the answer to an earlier one (HTTP pipelining) wait for it: one read of a socket holds some
- * 1,500 requests.
+ * client sends before it has the answer to an earlier one (HTTP pipelining) wait for it. If too many wait on all
+ * connections, the one that sends a further one is closed.
  */
 export function createPipelines(listener: RequestListener): Pipelines {
   const lines = new WeakMap<Socket, Line>();
+  let waitingAll = 0;
 
+  const begin = (socket: Socket, response: ServerResponse): void => {
+    const line: Line = { last: response, waiting: [] };
+    lines.set(socket, line);
+    socket.once('close', () => {
+      waitingAll -= line.waiting.length;
+      line.waiting = [];
+    });
+  };
   const startNext = (socket: Socket, line: Line): void => {
     const next = line.waiting.shift();
-    if (next === undefined || socket.destroyed) return;
+    if (next === undefined) return;
+    waitingAll--;
+    if (socket.destroyed) return;
     if (line.waiting.length === 0) socket.resume();
     start(socket, line, next);
   };
@@ -131,11 +145,13 @@ export function createPipelines(listener: RequestListener): Pipelines {
     const { socket } = request;
     const line = lines.get(socket);
     if (line === undefined) {
-      lines.set(socket, { last: response, waiting: [] });
+      begin(socket, response);
       listener(request, response);
     } else if (line.last.writableFinished && line.waiting.length === 0)
       start(socket, line, [request, response]);
+    else if (waitingAll === waitingMax || socket.destroyed) socket.destroy();
     else {
+      waitingAll++;
       if (line.waiting.push([request, response]) > 1) return;
       // The rest of the read stays unparsed, and nothing more is read.
       socket.pause();

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { createListener } from '../../src/http/listener.ts';
+import { createReadTurns } from '../../src/http/small-chunks.ts';
 
 const opened: { close(): unknown }[] = [];
 
@@ -88,6 +89,46 @@ it('are read no further than the ones that wait, however many a client sends', a
   await ended.promise;
   // Those of one slice of a read.
   expect(most).toBeLessThan(300);
+});
+
+it('end the connections that send them if too many wait, and answer the others', async () => {
+  const held: (() => void)[] = [];
+  const server = createListener((_request, response) => void held.push(() => response.end('x')));
+  let [parsed, closed] = [0, 0];
+  server.on('request', () => parsed++);
+  server.listen(0, '127.0.0.1');
+  opened.push(server);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  for (let i = 0; i < 100; i++) {
+    const socket = connect(port, '127.0.0.1', () => socket.write(get('/a').repeat(200)));
+    opened.push({ close: () => socket.destroy() });
+    socket.on('error', () => {}).on('close', () => closed++);
+    socket.resume();
+  }
+  await expect.poll(() => closed, { timeout: 20_000 }).toBeGreaterThan(0);
+  expect(closed).toBeLessThan(100);
+  // Those that wait, those of the connections that were closed, and one that runs on each.
+  expect(parsed).toBeLessThan(4_096 + 100 * 150);
+  const first = () => expect.poll(() => held.length, { timeout: 20_000 }).toBeGreaterThan(0);
+  await first();
+  for (const answer of held.splice(0)) answer();
+  await first();
+});
+
+it('of many connections are read in turns', async () => {
+  const mustWait = createReadTurns();
+  const waits: string[] = [];
+  const socketOf = (name: string) =>
+    ({ pause: () => {}, unshift: () => {}, resume: () => waits.push(name) }) as unknown as Socket;
+  const bytes = Buffer.from('x');
+  expect(mustWait(socketOf('first'), bytes)).toBe(false);
+  for (const end = performance.now() + 10; performance.now() < end; );
+  const names = Array.from({ length: 40 }, (_, i) => `s${i}`);
+  for (const name of names) expect(mustWait(socketOf(name), bytes)).toBe(true);
+  expect(waits).toEqual([]);
+  await expect.poll(() => waits.length, { interval: 1 }).toBeGreaterThanOrEqual(32);
+  await expect.poll(() => waits).toEqual(names);
 });
 
 it('can have bodies, with a length and in chunks', async () => {
