@@ -147,7 +147,7 @@ describe.each(engines)('a long answer from %s', (engine) => {
   );
 
   it.each(['application/x-ndjson', 'text/csv'])(
-    'as %s over HTTP/1.0, where the end of the connection is that of the rows, ends with a reset',
+    'as %s over HTTP/1.0 ends with a reset when the database breaks off, because an ordinary end would look like that of the rows',
     async (accept) => {
       const mark = `resetting_${engine}_${accept.replace(/\W/g, '_')}`;
       const body = JSON.stringify({ queryId: await store(mark) });

@@ -137,7 +137,7 @@ const gateway = {
   DATAHUB_BODIES_BYTES_MAX: computedInteger(
     '6 times the largest body',
     [2 * bodyMin, 4 * GiB],
-    'the same of all keys, shared between accounts: one alone gets half of it, but one body always as much as fits; a quarter of it is reserved for bodies of at most 64 KiB, and it is at least twice the largest body',
+    'the same of all keys. Accounts share it: several bodies of one account get at most half, and a single body may take all that is free. A quarter is reserved for bodies of at most 64 KiB. At least twice the largest body',
   ),
   DATAHUB_KEY_RESPONSES_BYTES_MAX: computedInteger(
     '64 MiB',

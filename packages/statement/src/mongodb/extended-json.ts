@@ -15,9 +15,9 @@ export const extendedTypes = [
 export type ExtendedType = (typeof extendedTypes)[number];
 
 /**
- * How a value replaces its variable: unchanged; unchanged unless it is an object, which MongoDB would read as a condition;
- * inside `$literal`, where MongoDB would read a string as a field path and an object as an expression; or as an Extended
- * JSON type, as in `{"$oid": ":id"}`.
+ * How a value replaces its variable. `plain`: unchanged. `element`: unchanged, but never an object, because MongoDB would
+ * read it as a condition. `literal`: inside `$literal`, because MongoDB would read a string as a field path and an object as
+ * an expression. A type of Extended JSON: as in `{"$oid": ":id"}`.
  */
 export type Form = 'plain' | 'element' | 'literal' | ExtendedType;
 

@@ -28,19 +28,17 @@ const faultsMax = 50;
 const namesMax = 50;
 const nameCharactersMax = 100;
 
-/** A list that was written as one: a JSON array. */
-class List {
-  readonly json: string;
-
-  constructor(json: string) {
-    this.json = json;
-  }
-
-  /** The elements as a query string would have them. */
-  get texts(): string[] {
-    return elementsOf(this.json).map((element) => (element.startsWith('"') ? JSON.parse(element) : element));
-  }
+/** What was given for a variable. */
+interface Given {
+  /** As in a query string: of a list, one for each element. */
+  texts: string[];
+  /** If it was written as a list: the JSON array. */
+  listJson?: string;
 }
+
+/** The elements of a JSON array as a query string would have them. */
+const textsOf = (listJson: string): string[] =>
+  elementsOf(listJson).map((element) => (element.startsWith('"') ? JSON.parse(element) : element));
 
 /** What the values of a query string are read by. */
 interface Names {
@@ -61,24 +59,23 @@ export function createContextOfForm(): (form: QueryForm, of: FormOf) => string {
     names.set(prepared, known);
     const { types, secret } = known;
     const pinned = new Set(pinnedJson === '' ? [] : Object.keys(JSON.parse(pinnedJson)));
-    const given = new Map<string, string[] | List>();
+    const given = new Map<string, Given>();
     for (const { name, value, listJson } of values) {
       // A secret in the address is refused even if its value is not used.
       if (pinned.has(name) && !secret.has(name)) continue;
       if (listJson !== undefined) {
-        given.set(name, new List(listJson));
+        given.set(name, { texts: textsOf(listJson), listJson });
         continue;
       }
       // A form sends its empty fields, too.
       if (value === '' && !secret.has(name) && !allowsEmptyText(types.get(name))) continue;
-      const texts = given.get(name);
-      if (texts instanceof List) continue;
-      if (texts === undefined) given.set(name, [value]);
-      else texts.push(value);
+      const before = given.get(name);
+      if (before === undefined) given.set(name, { texts: [value] });
+      else if (before.listJson === undefined) before.texts.push(value);
     }
     requireKnown(given, { types, pinned, secret });
     const members = [...given].map(
-      ([name, texts]) => `${JSON.stringify(name)}:${toJson(name, texts, types.get(name))}`,
+      ([name, one]) => `${JSON.stringify(name)}:${toJson(name, one, types.get(name))}`,
     );
     return `{${members.join(',')}}`;
   };
@@ -91,12 +88,12 @@ function namesOf({ variables }: FormOf['query'], prepared: FormOf['prepared']): 
 }
 
 function requireKnown(
-  given: Map<string, string[] | List>,
+  given: Map<string, Given>,
   { types, pinned, secret }: Names & { pinned: ReadonlySet<string> },
 ): void {
   const faults: FieldFault[] = [];
   let unknown = false;
-  for (const [name, texts] of given) {
+  for (const [name, { texts, listJson }] of given) {
     if (faults.length === faultsMax) break;
     const path = ['context', name.slice(0, nameCharactersMax)];
     const isKnown = types.has(name);
@@ -105,7 +102,7 @@ function requireKnown(
     else if (secret.has(name))
       faults.push({ path, detail: 'is secret; send it with POST /v1/queries/execute' });
     else if (
-      texts instanceof List ? !allowsList(types.get(name)) : texts.length > 1 && !isList(types.get(name))
+      listJson === undefined ? texts.length > 1 && !isList(types.get(name)) : !allowsList(types.get(name))
     )
       faults.push({ path, detail: 'must be sent once, because it is not declared as a list' });
   }
@@ -138,10 +135,9 @@ const allowsList = (type: string | undefined): boolean =>
 
 const jsonFault = 'must be JSON, without a member that is there twice';
 
-function toJson(name: string, given: string[] | List, type: string | undefined): string {
+function toJson(name: string, { texts, listJson }: Given, type: string | undefined): string {
   // What has no type, or that of any JSON, is bound as it was written.
-  if (given instanceof List && !isList(type)) return given.json;
-  const texts = given instanceof List ? given.texts : given;
+  if (listJson !== undefined && !isList(type)) return listJson;
   const parsed = texts.map((text) => parse(text, elementOf(type)));
   if (parsed.includes(undefined)) {
     throw new HubError('CONTEXT_INVALID', `context.${name} ${jsonFault}.`, {

@@ -157,7 +157,7 @@ function manyTypes(): Step {
     );
 }
 
-/** A server whose statement has a column of each of so many types. */
+/** A server that answers each statement with a column of each of `count` types. */
 export function typed(count: number): Step {
   const ids = Array.from({ length: count }, (_, i) => 987_654 + i);
   const rows = ids.map((id) => row(String(id), `type_${id}`, '0', '0', 'f'));
@@ -220,7 +220,7 @@ export const postgresPlays: Play[] = [
     codes: ['SOURCE_AUTH'],
   },
   {
-    // Each would take its turn at the keys that all log-ins derive.
+    // Deriving keys takes turns with all other log-ins, so each request would delay them.
     name: 'asks two thousand times for the keys of one log-in',
     play: perform({ logIn: scramStart(16_384, 2_000) }),
     codes: ['SOURCE_AUTH'],

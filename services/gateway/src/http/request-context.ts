@@ -197,7 +197,7 @@ declare module 'fastify' {
     overheadMs: number | undefined;
     /** The client disconnected while the request was running. */
     disconnected: boolean;
-    /** Nothing more is done for it: it has an answer, or an error. */
+    /** True once it has an answer or an error, so that nothing more is done for it. */
     isDone: boolean;
     /** When a request that was running as its client left gives back what it holds, if it does not end before. */
     heldUntil: Deadline | undefined;

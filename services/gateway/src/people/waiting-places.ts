@@ -4,6 +4,7 @@
  */
 
 import { HubError } from '@datahub/service-kit/call/error';
+import { Usage } from '@datahub/service-kit/usage';
 import { networkOf } from '../access/rate-limiter.ts';
 
 export interface WaitingPlaces {
@@ -11,30 +12,23 @@ export interface WaitingPlaces {
   hold<Value>(address: string, ask: () => Promise<Value>): Promise<Value>;
 }
 
-/** `ofNetworkMax` is the most that one network holds of them. */
-export function createWaitingPlaces({
-  max,
-  ofNetworkMax,
-}: {
+interface Bounds {
   max: number;
+  /** Of them, those that one network holds. */
   ofNetworkMax: number;
-}): WaitingPlaces {
-  const held = new Map<string, number>();
-  let sum = 0;
+}
+
+export function createWaitingPlaces({ max, ofNetworkMax }: Bounds): WaitingPlaces {
+  const held = new Usage();
   return {
     hold: async (address, ask) => {
       const network = networkOf(address);
-      const before = held.get(network) ?? 0;
-      if (before >= ofNetworkMax || sum >= max) throw tooMany();
-      held.set(network, before + 1);
-      sum++;
+      if (held.of(network) >= ofNetworkMax || held.all >= max) throw tooMany();
+      held.add(network, 1);
       try {
         return await ask();
       } finally {
-        const left = (held.get(network) ?? 1) - 1;
-        if (left === 0) held.delete(network);
-        else held.set(network, left);
-        sum--;
+        held.add(network, -1);
       }
     },
   };
