@@ -55,6 +55,27 @@ describe.skipIf(executablePath === undefined || !isPostgres)(
       expect(files).toBe(0);
     });
 
+    it('are incomplete if they end without saying how, as proxies end an answer that broke off', async () => {
+      const { page } = await open('SELECT n FROM generate_series(1, 20000) AS n');
+      await page.route('**/v1/queries/execute', async (route) => {
+        const response = await route.fetch();
+        const text = await response.text();
+        await route.fulfill({ response, body: text.slice(0, 60_000) });
+      });
+      await button(/^Run/).click();
+      await ended(page, 'failed');
+      await page.locator('.problem', { hasText: 'The answer is incomplete' }).waitFor();
+      let files = 0;
+      page.on('download', () => files++);
+      await button('Download CSV').click();
+      await page.locator('.notice', { hasText: 'was lost' }).waitFor();
+      expect(files).toBe(0);
+      await page.getByRole('tab', { name: 'Use it' }).click();
+      await page.getByRole('tab', { name: 'curl' }).click();
+      await button('Try').click();
+      await page.getByText(/^The answer broke off after /).waitFor();
+    });
+
     it('are marked when the text or the values change, and downloads and charts stay with them', async () => {
       const { page, queryId } = await open(
         'SELECT n, n * 2 AS double FROM generate_series(1, :to::int) AS n',

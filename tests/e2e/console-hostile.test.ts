@@ -154,4 +154,22 @@ describe.skipIf(executablePath === undefined)('a hostile database in the console
     await page.locator('.marked mark', { hasText: hostile }).waitFor();
     await look('summary');
   });
+
+  it('takes variables with the names of what each object inherits', async () => {
+    const { page, hubId } = shared;
+    const { sourceId } = await api.ok(api.post('/v1/sources', sourceBody(hubId, bothEngines[0] as string)));
+    const query = 'SELECT :constructor AS a, :toString AS b';
+    const body = { hubId, sourceId, label: 'names', query };
+    const { queryId } = (await api.ok(api.post('/v1/queries', body))).config.query;
+    await goTo('query', queryId);
+    await button(/^Run/).click();
+    await page.getByText('Give it a value.').first().waitFor();
+    await page.getByLabel('constructor', { exact: true }).fill('Ferrari');
+    await page.getByLabel('toString', { exact: true }).fill('two');
+    await button(/^Run/).click();
+    await ended(page, 'done');
+    await page.locator('.grid-cell', { hasText: 'Ferrari' }).waitFor();
+    await page.reload();
+    expect(await page.getByLabel('constructor', { exact: true }).inputValue()).toBe('Ferrari');
+  });
 });

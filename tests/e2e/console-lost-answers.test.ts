@@ -86,4 +86,24 @@ describe.skipIf(executablePath === undefined)('a change whose answer is lost (ne
     expect(all.filter((one) => one.name === name)).toHaveLength(1);
     await page.context().close();
   });
+
+  it('of a publication is looked up, also if a proxy answered instead', async () => {
+    const query = 'SELECT 1 AS n';
+    const { config } = await api.ok(api.post('/v1/queries', { ...made, label: 'published', query }));
+    const { queryId } = config.query;
+    const page = await open(`query/${queryId}`);
+    await page.route(`**/v1/queries/${queryId}`, async (route) => {
+      if (route.request().method() === 'PUT') {
+        await route.fetch();
+        await route.fulfill({ status: 504, body: '<html>' });
+      } else await route.continue();
+    });
+    await page.locator('.code').click();
+    await page.keyboard.press('ControlOrMeta+a');
+    await page.keyboard.insertText('SELECT 2 AS n');
+    await page.getByRole('button', { name: 'Publish …' }).click();
+    await page.getByRole('button', { name: 'Publish', exact: true }).click();
+    await page.getByText('not published').waitFor({ state: 'detached' });
+    await page.context().close();
+  });
 });

@@ -108,6 +108,38 @@ describe.skipIf(executablePath === undefined)('signing in to the console (needs 
     }
   });
 
+  it('shows nothing that another key has read or made in this tab, once that is refused', async () => {
+    const made = await api.ok(api.post('/v1/keys', { name: 'first', scopes: ['*'], limits: {} }));
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'of the second' }));
+    const second = await makeKey(['*'], { hubIds: [hubId] });
+    await signIn(page, made.key);
+    await page.evaluate(`location.hash = '#/q/${ids.rows}'`);
+    await page.getByLabel('region', { exact: true }).fill('south');
+    await page.getByRole('button', { name: /^Run/ }).click();
+    await ended(page, 'done');
+    await page.getByRole('link', { name: 'Keys', exact: true }).click();
+    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('unseen');
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.locator('dialog', { hasText: 'dhk_' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.evaluate(`location.hash = '#/q/${ids.rows}'`);
+    await page.getByRole('button', { name: 'Show the key' }).waitFor();
+    await api.ok(api.delete(`/v1/keys/${made.keyId}`));
+    await page.route('**/v1/queries/execute', (route) =>
+      route.fulfill({ status: 401, body: '{"code":"KEY_INVALID"}' }),
+    );
+    await page.getByRole('button', { name: /^Run/ }).click();
+    await page.getByLabel('API key').waitFor();
+    await page.unrouteAll();
+    await page.getByLabel('Stay signed in').uncheck();
+    await signIn(page, second);
+    await page.getByText('SCOPE_DENIED').first().waitFor();
+    expect(await page.getByText('Show the key').count()).toBe(0);
+    expect(await page.locator('body').innerText()).not.toMatch(/south|unseen/);
+    expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).toBe('{}');
+  });
+
   it('runs a query by id with a key that may only execute', async () => {
     await signIn(page, await makeKey(['queries:execute'], { queryIds: [ids.rows] }));
     await page.getByText('SCOPE_DENIED').waitFor();

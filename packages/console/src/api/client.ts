@@ -1,7 +1,7 @@
 /** Calls the REST API with the key of this tab. */
 
 import { consoleForm, formHeader } from '@datahub/contract/call-form';
-import { sendChange } from './changes.ts';
+import { isOfProxy, sendChange } from './changes.ts';
 import { connectionLost, connectionWorks } from './connection.ts';
 import { parseExact } from './exact.ts';
 import { retryAfterOf, sendInTurn } from './rate.ts';
@@ -51,12 +51,15 @@ export async function call(path: string, options: CallOptions = {}): Promise<Res
   const { status, headers } = response;
   const failure = toFailure({ status, headers, body: await response.text().catch(() => '') });
   if (status === 401 && withKey === undefined) keyRefused(failure.problem);
-  throw failure;
+  if (!isOfProxy(failure.problem) || !isWrite(options)) throw failure;
+  const detail = `A proxy answered HTTP ${status} in place of the hub, ${unknownEnd}`;
+  throw new Failure({ ...failure.problem, title: 'No answer', detail });
 }
 
 const textOf = ({ body }: CallOptions): string | undefined =>
   body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
 const methodOf = ({ method, body }: CallOptions): string => method ?? (body === undefined ? 'GET' : 'POST');
+const isWrite = (options: CallOptions): boolean => methodOf(options) !== 'GET' && options.reads !== true;
 
 /** Sends a call once, whatever its answer is. */
 export async function send(path: string, options: CallOptions): Promise<Response> {
@@ -83,7 +86,7 @@ export async function send(path: string, options: CallOptions): Promise<Response
     if (err.name === 'AbortError') throw err;
     // A deadline of the console says nothing of the connection.
     if (signal?.aborted !== true) connectionLost();
-    return failUnanswered(method !== 'GET' && options.reads !== true);
+    return failUnanswered(isWrite(options));
   });
   connectionWorks();
   return response;
@@ -107,10 +110,10 @@ export function toFailure({ status, headers, body }: ReadAnswer): Failure {
   return new Failure({ ...problem, status, retryAfterS: retryAfterOf({ headers }) });
 }
 
-function failUnanswered(changes: boolean): never {
-  const detail = changes
-    ? 'The hub did not answer, so nobody knows whether this was carried out. Look before you do it again.'
-    : 'The hub did not answer. Is it running?';
+const unknownEnd = 'so nobody knows whether this was carried out. Look before you do it again.';
+
+function failUnanswered(writes: boolean): never {
+  const detail = writes ? `The hub did not answer, ${unknownEnd}` : 'The hub did not answer. Is it running?';
   throw new Failure({ status: 0, title: 'No answer', detail });
 }
 

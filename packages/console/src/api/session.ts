@@ -11,6 +11,8 @@ import type { Problem } from './types.ts';
 const storedAs = 'datahub.key';
 /** The id of a key that a sign-in link created, which signing out revokes. */
 const keyIdStoredAs = 'datahub.key-id';
+/** A key that the next load of the page takes into memory, and removes. */
+const passedOnAs = 'datahub.key-passed-on';
 
 const revokeTimeoutMs = 5_000;
 /** Another tab answers within milliseconds. If its answer comes later, it still signs this tab in. */
@@ -24,9 +26,17 @@ export const bySession = '';
 const hintCookie = '__Host-datahub-person';
 const hasSession = () => document.cookie.split('; ').includes(`${hintCookie}=1`);
 
-export const key = signal<string | undefined>(ofTab.get(storedAs) ?? undefined);
+export const key = signal<string | undefined>(ofTab.get(storedAs) ?? takePassedOn());
+/** The last key that the hub refused. What was read with it is still in memory. */
+let refused: string | undefined;
 /** Why the last key was refused, shown beside the form. */
 export const refusal = signal<Problem | undefined>(undefined);
+
+function takePassedOn(): string | undefined {
+  const passedOn = ofTab.get(passedOnAs) ?? undefined;
+  ofTab.remove(passedOnAs);
+  return passedOn;
+}
 
 let channel: BroadcastChannel | undefined;
 let isAsking = false;
@@ -67,7 +77,14 @@ export function signIn(text: string, { keep, keyId }: { keep: boolean; keyId?: s
   if (keep) ofTab.set(storedAs, text);
   else ofTab.remove(storedAs);
   refusal.value = undefined;
-  key.value = text;
+  if (refused === undefined || refused === text) {
+    key.value = text;
+    return;
+  }
+  // Another person may have come: rows, drafts and new keys of the one before must not be shown.
+  if (!keep) ofTab.set(passedOnAs, text);
+  history.replaceState(null, '');
+  location.reload();
 }
 
 /** The headers and the mode of a request with this key. */
@@ -118,6 +135,7 @@ export function keyRefused(problem: Problem): void {
   forgetSession();
   ofTab.remove(keyIdStoredAs);
   ofTab.remove(storedAs);
+  refused = key.value ?? refused;
   refusal.value = key.value === bySession ? sessionEnded : problem;
   key.value = undefined;
 }

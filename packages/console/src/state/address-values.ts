@@ -4,7 +4,7 @@
  */
 
 import { toText } from '../api/exact.ts';
-import { isListed, type Value, type Values, type VariableField } from './variables.ts';
+import { isListed, ownOf, type Value, type Values, type VariableField } from './variables.ts';
 
 type Field = Pick<VariableField, 'key' | 'secret' | 'enum' | 'list'>;
 
@@ -13,7 +13,7 @@ export function toAddress(fields: readonly Field[], values: Values): string {
     .filter(({ secret }) => secret !== true)
     .flatMap((field) => {
       const name = encodeURIComponent(field.key);
-      const value = values[field.key];
+      const value = ownOf(values, field.key);
       if (value === undefined) return [];
       if (value.kind === 'null') return [name];
       if (value.kind === 'list' && value.items.length === 0) return [name, name];
@@ -42,12 +42,11 @@ export function toLink(fields: readonly Field[], values: Values): { query: strin
 /** Names that are no variables, or secret ones, are left out. */
 export function fromAddress(text: string, fields: readonly Field[]): Values {
   const given = membersOf(text);
-  const values: Values = {};
-  for (const field of fields) {
+  const values = fields.flatMap((field): [string, Value][] => {
     const found = given.get(field.key);
-    if (found !== undefined && field.secret !== true) values[field.key] = valueFrom(found, field);
-  }
-  return values;
+    return found === undefined || field.secret === true ? [] : [[field.key, valueFrom(found, field)]];
+  });
+  return Object.fromEntries(values);
 }
 
 /** The values of each name in the order of the address; null for a name alone. */

@@ -65,8 +65,7 @@ async function takeEnding(blob: Blob): Promise<{ blob: Blob; ending: Ending }> {
   const bytes = new Uint8Array(await blob.slice(-endingBytesMax).arrayBuffer());
   const at = bytes.lastIndexOf(endingMark.charCodeAt(0));
   const { ending } = splitEnding(new TextDecoder().decode(bytes.subarray(Math.max(0, at))));
-  const end = at === -1 ? blob.size : blob.size - bytes.length + at;
-  return { blob: blob.slice(0, end, blob.type), ending };
+  return { blob: blob.slice(0, blob.size - bytes.length + at, blob.type), ending };
 }
 
 function requestRows(

@@ -21,6 +21,10 @@ export interface VariableField extends Variable {
 export type Value = { kind: 'null' } | { kind: 'text'; text: string } | { kind: 'list'; items: string[] };
 export type Values = Record<string, Value | undefined>;
 
+/** What a variable has in `all`. Each object inherits a `constructor`, and variables can have that name. */
+export const ownOf = <T>(all: Readonly<Record<string, T>>, key: string): T | undefined =>
+  Object.hasOwn(all, key) ? all[key] : undefined;
+
 /** Reads an edited text as the hub will. Until its source is known, it is read as PostgreSQL's. */
 export const readOutline = ({ text, engine, context }: Omit<Described, 'signature'>): Outline =>
   outlineOf(text, isEngine(engine) ? engine : 'postgres', new Set(context.map(({ key }) => key)));
@@ -53,10 +57,8 @@ export function fieldsOf({ text, engine, context, signature }: Described): Varia
 
 /** What a form shows for values that a run was sent. Names that are no fields are left out. */
 export function valuesFrom(sent: Readonly<Record<string, unknown>>, fields: VariableField[]): Values {
-  const values: Values = {};
-  for (const field of fields)
-    if (Object.hasOwn(sent, field.key)) values[field.key] = valueFrom(sent[field.key], field);
-  return values;
+  const given = fields.filter(({ key }) => Object.hasOwn(sent, key));
+  return Object.fromEntries(given.map((field) => [field.key, valueFrom(sent[field.key], field)]));
 }
 
 function valueFrom(value: unknown, { enum: allowed, list, shownType }: VariableField): Value {
@@ -113,7 +115,7 @@ export function sentOf(fields: VariableField[], values: Values): Sent {
   const faults: Record<string, string> = {};
   for (const field of fields) {
     const { key, isNeeded } = field;
-    const result = oneOf(field, values[key]);
+    const result = oneOf(field, ownOf(values, key));
     if (result === undefined) {
       if (isNeeded) faults[key] = 'Give it a value.';
     } else if ('fault' in result) faults[key] = result.fault;

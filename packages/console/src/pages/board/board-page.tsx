@@ -6,6 +6,7 @@ import { parseExact } from '../../api/exact.ts';
 import type { ListedQuery, Variable } from '../../api/types.ts';
 import { may } from '../../state/permissions.ts';
 import { addressQuery, go, linkTo, setAddressQuery } from '../../state/route.ts';
+import { ownOf } from '../../state/variables.ts';
 import { useAction } from '../../ui/action.ts';
 import { FieldsChanged, SaveProblem, saveFields } from '../../ui/changed-form.tsx';
 import { copyText } from '../../ui/copy.ts';
@@ -29,6 +30,7 @@ import {
   fieldNames,
   fieldsOf,
   fromQuery,
+  isMinutes,
   toBody,
   toCardValues,
   toDraft,
@@ -171,7 +173,7 @@ function Opened({ read, isEdited, onSaved }: OpenedProps) {
       >
         {isEdited ? (
           <SaveOrCancel
-            busy={saving.busy}
+            busy={saving.busy || !isMinutes(draft.refreshMinutes)}
             onSave={save}
             onCancel={() => {
               forget();
@@ -235,7 +237,7 @@ function Values({ asked, values, isEdited, onChange }: ValuesProps) {
   return (
     <div class="home-bar" role="group" aria-label="Values of the board">
       {variables.map((variable) => {
-        const value = values[variable.key] ?? '';
+        const value = ownOf(values, variable.key) ?? '';
         return (
           <CommonVariable
             key={variable.key}

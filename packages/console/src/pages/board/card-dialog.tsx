@@ -2,6 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import type { ListedQuery } from '../../api/types.ts';
+import { ownOf } from '../../state/variables.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import { variablesOf } from '../hub/pinned.ts';
@@ -58,7 +59,7 @@ export function CardDialog({ card, query, onChange, onClose }: CardDialogProps) 
             autofocus
           />
           {variables.map(({ key }) => {
-            const value = values[key] ?? '';
+            const value = ownOf(values, key) ?? '';
             return (
               <Field
                 key={key}

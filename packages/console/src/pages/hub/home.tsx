@@ -6,6 +6,7 @@ import { callList, part } from '../../api/client.ts';
 import { toText } from '../../api/exact.ts';
 import type { ListedQuery, Variable } from '../../api/types.ts';
 import { may } from '../../state/permissions.ts';
+import { ownOf } from '../../state/variables.ts';
 import { Icon } from '../../ui/icons.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Loading } from '../../ui/page.tsx';
@@ -51,7 +52,7 @@ export function Home({ hubId, children }: HomeProps) {
               <CommonVariable
                 key={variable.key}
                 variable={variable}
-                value={values[variable.key] ?? ''}
+                value={ownOf(values, variable.key) ?? ''}
                 onChange={(value) => setValues({ ...values, [variable.key]: value })}
               />
             ))}

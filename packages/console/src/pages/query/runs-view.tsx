@@ -5,7 +5,7 @@ import { callPage, part } from '../../api/client.ts';
 import type { Answer } from '../../api/types.ts';
 import type { PastRun } from '../../state/run.ts';
 import type { StoredQueryEditor } from '../../state/stored-query-editor.ts';
-import { type Values, valuesFrom } from '../../state/variables.ts';
+import { ownOf, type Values, valuesFrom } from '../../state/variables.ts';
 import { Tick } from '../../ui/field.tsx';
 import { count, duration, exactMoment } from '../../ui/format.ts';
 import { Shown } from '../../ui/listed.tsx';
@@ -65,7 +65,9 @@ export function RunsView({ editor, queryId, onReuse }: RunsViewProps) {
 /** Secret values are not kept, so those of the form stay. */
 function reused(editor: StoredQueryEditor, sent: SentValues): Values {
   const fields = editor.fields.value;
-  const secrets = fields.filter(({ secret }) => secret).map(({ key }) => [key, editor.values.value[key]]);
+  const secrets = fields
+    .filter(({ secret }) => secret)
+    .map(({ key }) => [key, ownOf(editor.values.value, key)]);
   return { ...Object.fromEntries(secrets), ...valuesFrom(sent, fields) };
 }
 

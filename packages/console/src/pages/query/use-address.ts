@@ -5,6 +5,7 @@ import { addressOf, part } from '../../api/client.ts';
 import { fromAddress, toAddress, toLink } from '../../state/address-values.ts';
 import { addressQuery, route, setAddressQuery } from '../../state/route.ts';
 import type { StoredQueryEditor } from '../../state/stored-query-editor.ts';
+import { ownOf } from '../../state/variables.ts';
 import { copyText } from '../../ui/copy.ts';
 import { notify } from '../../ui/notice.tsx';
 
@@ -19,7 +20,9 @@ export function useAddress(editor: StoredQueryEditor): void {
   useEffect(() => {
     if (given === '' || given === own.current) return;
     const fields = editor.fields.peek();
-    const secrets = fields.filter(({ secret }) => secret).map(({ key }) => [key, editor.values.peek()[key]]);
+    const secrets = fields
+      .filter(({ secret }) => secret)
+      .map(({ key }) => [key, ownOf(editor.values.peek(), key)]);
     editor.values.value = { ...Object.fromEntries(secrets), ...fromAddress(given, fields) };
   }, [editor, given]);
   const written = toAddress(editor.fields.value, editor.values.value);
@@ -40,7 +43,7 @@ export async function copyLink(editor: StoredQueryEditor): Promise<void> {
   const values = editor.values.value;
   const { query, leftOut } = toLink(fields, values);
   const link = `${addressOf('')}#/q/${part(editor.queryId)}${query === '' ? '' : `?${query}`}`;
-  const secrets = fields.some(({ key, secret }) => secret === true && values[key] !== undefined);
+  const secrets = fields.some(({ key, secret }) => secret === true && ownOf(values, key) !== undefined);
   const words = [
     query === '' ? 'Copied the link' : 'Copied the link. It shows the values',
     secrets ? ', without the secret ones' : '',

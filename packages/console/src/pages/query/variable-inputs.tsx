@@ -8,6 +8,7 @@ import {
   isBooleanType,
   isJsonType,
   isTimeType,
+  ownOf,
   type Value,
   type VariableField,
 } from '../../state/variables.ts';
@@ -33,8 +34,8 @@ export function VariableInputs({ editor, shown, onEdit, onEnter }: InputsProps) 
         <VariableInput
           key={field.key}
           field={field}
-          value={values[field.key]}
-          fault={shown || values[field.key] !== undefined ? faults[field.key] : undefined}
+          value={ownOf(values, field.key)}
+          fault={shown || ownOf(values, field.key) !== undefined ? ownOf(faults, field.key) : undefined}
           onChange={(value) => {
             editor.values.value = { ...editor.values.value, [field.key]: value };
           }}

@@ -18,11 +18,18 @@ export interface Ending {
 const limits = { key: "this key's limit", request: "this page's limit", hub: "the hub's limit" };
 export const limitIn = ({ limit = 'hub' }: Ending): string => limits[limit];
 
-/** The ending at the end of an answer, and the text before it. */
+/**
+ * The ending at the end of an answer, and the text before it. Throws a Failure if it has none: there are proxies that
+ * end an answer which broke off as if it were whole.
+ */
 export function splitEnding(text: string): { before: string; ending: Ending } {
   const at = text.lastIndexOf(endingMark);
-  if (at === -1) return { before: text, ending: {} };
-  return { before: text.slice(0, at), ending: JSON.parse(text.slice(at + 1)) };
+  if (at === -1) throw brokenOff();
+  try {
+    return { before: text.slice(0, at), ending: JSON.parse(text.slice(at + 1)) };
+  } catch {
+    throw brokenOff();
+  }
 }
 
 /** The failure of an answer that broke off without a reason. */

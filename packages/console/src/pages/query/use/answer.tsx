@@ -24,14 +24,14 @@ const shownHeaders = ['etag', 'cache-control', 'cache-status', 'age', 'x-request
 const shownLettersMax = 60_000;
 
 export async function tryCall(request: TryRequest, withKey: string | undefined): Promise<Answer> {
-  const { method, path, accept, body } = request;
+  const { method, accept } = request;
   const begun = performance.now();
   const frame = { request, isNewKey: withKey !== undefined };
-  const asked = withEnding({ path, body });
+  const asked = withEnding(request);
   const options = { method, accept, body: asked.body, ...(withKey === undefined ? {} : { withKey }) };
   try {
     const response = await call(asked.path, options);
-    const { text, brokeOff } = await readText(response);
+    const { text, brokeOff } = await readText(response, asked !== request);
     const headers = shownHeaders.flatMap((name): [string, string][] => {
       const value = response.headers.get(name);
       return value === null ? [] : [[name, value]];
@@ -60,8 +60,9 @@ export async function tryCall(request: TryRequest, withKey: string | undefined):
 const readsRows = /\/(?:execute|data)(?=[/?]|$)/;
 
 /** Asks for the reason of a failure after the first rows, which a program gets as a connection that breaks off. */
-function withEnding({ path, body }: Pick<TryRequest, 'path' | 'body'>) {
-  if (!readsRows.test(path)) return { path, body };
+function withEnding(request: Pick<TryRequest, 'path' | 'body'>): Pick<TryRequest, 'path' | 'body'> {
+  const { path, body } = request;
+  if (!readsRows.test(path)) return request;
   if (body === undefined) return { path: `${path}${path.includes('?') ? '&' : '?'}options.ending=1`, body };
   const options = /^(.*),"options":\{(.*)\}\}$/s.exec(body);
   return {
@@ -76,17 +77,21 @@ function withEnding({ path, body }: Pick<TryRequest, 'path' | 'body'>) {
 const lost = 'The connection to the hub, or of the hub to the database, was lost.';
 
 /** What came of an answer, and why it broke off. */
-async function readText(response: Response): Promise<{ text: string; brokeOff: string | undefined }> {
+async function readText(
+  response: Response,
+  hasEnding: boolean,
+): Promise<{ text: string; brokeOff: string | undefined }> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
   try {
     for (let part = await reader?.read(); part?.done === false; part = await reader?.read())
       text += part.value;
+    if (!hasEnding) return { text, brokeOff: undefined };
+    const { before, ending } = splitEnding(text);
+    return { text: before, brokeOff: ending.problem && (ending.problem.detail ?? lost) };
   } catch {
     return { text, brokeOff: lost };
   }
-  const { before, ending } = splitEnding(text);
-  return { text: before, brokeOff: ending.problem && (ending.problem.detail ?? lost) };
 }
 
 /** One row in a line. The text of the hub stays, so that no digit is lost. */

@@ -7,6 +7,7 @@ import { reads } from '../../../state/commands.ts';
 import { may, needs } from '../../../state/permissions.ts';
 import { linkTo } from '../../../state/route.ts';
 import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
+import { ownOf } from '../../../state/variables.ts';
 import { hubId } from '../../../state/workspace.ts';
 import { useAction } from '../../../ui/action.ts';
 import { SaveProblem, useChangedForm } from '../../../ui/changed-form.tsx';
@@ -40,7 +41,7 @@ export function UseView({ editor }: { editor: StoredQueryEditor }) {
   const made = keys[isForPages ? 'pages' : 'programs'];
   const call = callOf(editor, made);
   const secrets = editor.fields.value
-    .filter(({ key, secret }) => secret && editor.values.value[key] !== undefined)
+    .filter(({ key, secret }) => secret && ownOf(editor.values.value, key) !== undefined)
     .map(({ key }) => key);
   const form = formOf(name, call, { query, secrets });
   const { request } = form;
