@@ -111,6 +111,23 @@ async function startProxyWithoutTrailers() {
   return { url: `http://127.0.0.1:${port}`, close: () => server.close() };
 }
 
+/** Loses the answers of the hub: the connection ends, or a proxy answers before it. */
+async function startLosingProxy(status?: number) {
+  const server = createServer((asked, answer) => {
+    const { method, headers } = asked;
+    const forwarded = request(`${url}${asked.url}`, { method, headers }, (found) => {
+      found.resume().on('end', () => {
+        if (status === undefined) asked.socket.destroy();
+        else answer.writeHead(status).end('<html>');
+      });
+    });
+    asked.pipe(forwarded);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, close: () => server.close() };
+}
+
 describe('datahub run', () => {
   const exact = ['run', `${hubPath}/exact`, 'n:=12345678901234567890.10'];
 
@@ -180,6 +197,16 @@ describe('datahub run', () => {
     expect(await ids(['ids=1', 'ids=2'])).toEqual([[1], [2]]);
     expect(await ids(['ids:=[1,3]', '--max-rows', '1'])).toEqual([[1]]);
     expect(await ids(['--values', '-'], '{"ids": [2]}')).toEqual([[2]]);
+  });
+
+  it.each([undefined, 504])('says that nobody knows what became of a lost call (%s)', async (status) => {
+    const proxy = await startLosingProxy(status);
+    const env = { ...hubEnv, DATAHUB_URL: proxy.url };
+    expect(await datahub(exact, { env })).toMatchObject({
+      ...{ code: 8, stdout: '' },
+      stderr: expect.stringContaining('it may have been made: look before you try again'),
+    });
+    proxy.close();
   });
 
   it('tells problems apart by exit codes', async () => {

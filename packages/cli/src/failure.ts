@@ -1,5 +1,7 @@
 /** How a command fails: its message and its exit code. */
 
+import type { Problem } from '@datahub/client';
+
 /** A failure whose message says it all. */
 export class CommandError extends Error {
   readonly exitCode: number;
@@ -19,6 +21,7 @@ export const exitCodes = {
   conflict: 5,
   unavailable: 6,
   rejectedKey: 7,
+  unknown: 8,
 } as const;
 
 export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
@@ -30,9 +33,22 @@ export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> 
   conflict: 'somebody else changed it (409, 412)',
   unavailable: 'the hub or the database is not reachable or busy (429, 5xx); try again later',
   rejectedKey: 'the key is not valid (401) or not allowed to do this (403)',
+  unknown:
+    'the answer was lost, or is `OUTCOME_UNKNOWN`: a change may have been made, so look before you try again',
 };
 
-export function exitCodeOf(status: number): number {
+/** True if nobody knows whether the hub carried a command out. */
+export const isUnknown = ({ status, code, retryable }: Problem): boolean =>
+  code === 'OUTCOME_UNKNOWN' ||
+  (retryable === false && (code === 'NO_ANSWER' || isOfProxy({ status, code })));
+
+/** An answer without a code is not of the hub. These come from proxies that have sent the request on. */
+export const isOfProxy = ({ status, code }: Problem): boolean =>
+  code === undefined && (status >= 500 || status === 408 || status === 499);
+
+export function exitCodeOf(problem: Problem): number {
+  const { status } = problem;
+  if (isUnknown(problem)) return exitCodes.unknown;
   if (status === 401 || status === 403) return exitCodes.rejectedKey;
   if (status === 404) return exitCodes.notFound;
   if (status === 409 || status === 412) return exitCodes.conflict;

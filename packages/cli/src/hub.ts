@@ -8,7 +8,7 @@ import { createGunzip } from 'node:zlib';
 import { type Client, createClient, ProblemError, type Routes } from '@datahub/client';
 import { type Access, keyOf } from './access.ts';
 import { parseExact, restoreDigits } from './exact-numbers.ts';
-import { CommandError, exitCodes } from './failure.ts';
+import { CommandError, exitCodes, isOfProxy } from './failure.ts';
 
 export interface Hub extends Client {
   access: Access;
@@ -109,20 +109,28 @@ function addressOf(url: string, path: string): URL {
   return new URL(path, base);
 }
 
-/** A body that is no problem document leaves the status alone. */
+/** Of a request that may change something. A body that is no problem document leaves the status alone. */
 function toProblemError(status: number, body: string): ProblemError {
   let problem: unknown;
   try {
     problem = JSON.parse(body);
   } catch {}
-  return new ProblemError({ ...(typeof problem === 'object' ? problem : {}), status });
+  if (typeof problem === 'object' && problem !== null) return new ProblemError({ ...problem, status });
+  const isPassedOn = isOfProxy({ status });
+  const detail = `A proxy answered HTTP ${status} in place of the hub.`;
+  return new ProblemError(isPassedOn ? { status, detail, retryable: false } : { status });
 }
 
-export const noAnswer = (cause: unknown): ProblemError =>
-  new ProblemError(
-    { status: 0, code: 'NO_ANSWER', detail: 'The hub did not answer, or the answer broke off.' },
-    { cause },
-  );
+/** Of connections that were not made, so that nothing was sent. */
+const unsent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
+
+/** Of a request that may change something. */
+export function noAnswer(cause: unknown): ProblemError {
+  const { code, cause: inner } = Object(cause);
+  const retryable = unsent.has(code ?? Object(inner).code);
+  const detail = 'The hub did not answer, or the answer broke off.';
+  return new ProblemError({ status: 0, code: 'NO_ANSWER', detail, retryable }, { cause });
+}
 
 type PagedRoute =
   | 'GET /v1/hubs'

@@ -26,6 +26,7 @@ export interface Opened {
     response: Response;
     /** What a failed read of the body means. */
     toError(err: unknown): unknown;
+    isRepeatable: boolean;
     /** Begins the deadline anew before a part of the body is awaited, and ends it while the caller is at work. */
     await(): void;
     pause(): void;

@@ -68,7 +68,7 @@ async function withRetries({ retries, retryWaitMaxMs }, { repeatable, signal }, 
 var mayPass = ({ problem: { retryable, status } }) => retryable ?? [429, 502, 503, 504].includes(status);
 async function openOnce(settings, request) {
   const { timeoutMs } = settings;
-  const { signal } = request;
+  const { signal, repeatable: isRepeatable } = request;
   signal?.throwIfAborted();
   const controller = new AbortController();
   const timeout = new ProblemError({
@@ -90,7 +90,7 @@ async function openOnce(settings, request) {
     signal?.removeEventListener("abort", onAbort);
     controller.abort();
   };
-  const toError = (err) => err instanceof ProblemError ? err : reasonOf(controller, err);
+  const toError = (err) => err instanceof ProblemError ? err : reasonOf(err, { controller, isRepeatable });
   wait();
   try {
     let response = await send(settings, request, controller.signal);
@@ -99,7 +99,7 @@ async function openOnce(settings, request) {
       response = await send(settings, request, controller.signal);
     }
     if (!response.ok) throw await toProblemError(response);
-    return { response, toError, await: wait, pause, close };
+    return { response, toError, isRepeatable, await: wait, pause, close };
   } catch (err) {
     const error = toError(err);
     close();
@@ -142,10 +142,13 @@ async function ask(token, signal) {
     signal.removeEventListener("abort", onAbort);
   }
 }
-function reasonOf({ signal }, cause) {
+var unsent = /* @__PURE__ */ new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
+function reasonOf(cause, { controller: { signal }, isRepeatable }) {
   if (signal.aborted) return signal.reason;
   const detail = "The hub did not answer, or the answer broke off.";
-  return new ProblemError({ status: 0, code: "NO_ANSWER", detail, retryable: true }, { cause });
+  const { code } = Object(cause?.cause);
+  const retryable = isRepeatable || unsent.has(code);
+  return new ProblemError({ status: 0, code: "NO_ANSWER", detail, retryable }, { cause });
 }
 var withoutAbsent = (headers) => Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== void 0));
 function sleep(ms, signal) {
@@ -165,19 +168,26 @@ function sleep(ms, signal) {
 
 // src/rows.ts
 var lastLine = '{"truncated":true}';
+var endingMark = "";
 function createRows(open2) {
   const rows = {
     truncated: false,
     async *[Symbol.asyncIterator]() {
       rows.truncated = false;
       const opened = await open2();
+      let isEnded = false;
       try {
         for await (const lines of readLines(opened)) {
           for (const line of lines) {
             if (line === lastLine) rows.truncated = true;
-            else yield parse(line);
+            else if (!line.includes(endingMark)) yield parse(line, opened);
+            else {
+              isEnded = true;
+              failIfBroken(line, opened);
+            }
           }
         }
+        if (!isEnded) throw cutShort(opened);
       } finally {
         opened.close();
       }
@@ -194,7 +204,7 @@ async function* readLines(opened) {
     opened.await();
     const { done, value } = await reader.read().catch((err) => {
       const error = toError(err);
-      throw error instanceof ProblemError && error.code === "NO_ANSWER" ? cutShort(err) : error;
+      throw error instanceof ProblemError && error.code === "NO_ANSWER" ? cutShort(opened, err) : error;
     });
     opened.pause();
     if (done) break;
@@ -207,19 +217,23 @@ async function* readLines(opened) {
     yield (rest + text.slice(0, end)).split("\n");
     rest = text.slice(end + 1);
   }
-  if (rest !== "") throw cutShort();
+  if (rest !== "") throw cutShort(opened);
 }
-function parse(line) {
+function parse(line, opened) {
   try {
     return JSON.parse(line);
   } catch (err) {
-    throw cutShort(err);
+    throw cutShort(opened, err);
   }
 }
-var cutShort = (cause) => new ProblemError(
-  { status: 0, code: "CUT_SHORT", detail: "The result broke off before its last row.", retryable: true },
-  { cause }
-);
+function failIfBroken(line, opened) {
+  const { problem } = parse(line.slice(line.indexOf(endingMark) + 1), opened);
+  if (problem !== void 0) throw cutShort(opened, new ProblemError(problem));
+}
+function cutShort({ isRepeatable: retryable }, cause) {
+  const detail = "The result broke off before its last row.";
+  return new ProblemError({ status: 0, code: "CUT_SHORT", detail, retryable }, { cause });
+}
 
 // src/values.ts
 var toJson = (value) => JSON.stringify(value, (_name, member) => {
@@ -267,7 +281,7 @@ function createClient(options) {
       return exchange(settings, { method: "GET", path, signal, repeatable: true }, readJson);
     },
     rows: (query, ...[values, given]) => {
-      const request = toExecution(query, values, given);
+      const request = toExecution(query, values, { ...given, ending: true });
       const headers = { ...request.headers, accept: "application/x-ndjson" };
       return createRows(() => open(settings, { ...request, headers }));
     },

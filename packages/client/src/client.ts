@@ -160,7 +160,7 @@ export function createClient(options: ClientOptions): Client {
       return exchange(settings, { method: 'GET', path, signal, repeatable: true }, readJson);
     },
     rows: (query, ...[values, given]) => {
-      const request = toExecution(query, values, given);
+      const request = toExecution(query, values, { ...given, ending: true });
       const headers = { ...request.headers, accept: 'application/x-ndjson' };
       return createRows(() => open(settings, { ...request, headers }));
     },
@@ -196,7 +196,7 @@ const readJson = (response: Response) => response.json() as Promise<never>;
 function toExecution(
   query: string | (QueryNames & { readonly reads?: boolean }),
   context: unknown,
-  { signal, idempotencyKey, ...options }: ExecuteOptions & { results?: 'all' } = {},
+  { signal, idempotencyKey, ...options }: ExecuteOptions & { results?: 'all'; ending?: true } = {},
 ) {
   const reads = typeof query !== 'string' && query.reads === true;
   return {

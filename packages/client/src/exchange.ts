@@ -31,6 +31,7 @@ export interface Opened {
   response: Response;
   /** What a failed read of the body means. */
   toError(err: unknown): unknown;
+  isRepeatable: boolean;
   /** Begins the deadline anew before a part of the body is awaited, and ends it while the caller is at work. */
   await(): void;
   pause(): void;
@@ -84,7 +85,7 @@ const mayPass = ({ problem: { retryable, status } }: ProblemError): boolean =>
 
 async function openOnce(settings: Settings, request: Request): Promise<Opened> {
   const { timeoutMs } = settings;
-  const { signal } = request;
+  const { signal, repeatable: isRepeatable } = request;
   signal?.throwIfAborted();
   const controller = new AbortController();
   const timeout = new ProblemError({
@@ -106,7 +107,8 @@ async function openOnce(settings: Settings, request: Request): Promise<Opened> {
     signal?.removeEventListener('abort', onAbort);
     controller.abort();
   };
-  const toError = (err: unknown) => (err instanceof ProblemError ? err : reasonOf(controller, err));
+  const toError = (err: unknown) =>
+    err instanceof ProblemError ? err : reasonOf(err, { controller, isRepeatable });
   wait();
   try {
     let response = await send(settings, request, controller.signal);
@@ -116,7 +118,7 @@ async function openOnce(settings: Settings, request: Request): Promise<Opened> {
       response = await send(settings, request, controller.signal);
     }
     if (!response.ok) throw await toProblemError(response);
-    return { response, toError, await: wait, pause, close };
+    return { response, toError, isRepeatable, await: wait, pause, close };
   } catch (err) {
     const error = toError(err);
     close();
@@ -166,11 +168,20 @@ async function ask(token: () => string | Promise<string>, signal: AbortSignal): 
   }
 }
 
+/** Of connections that Node did not make, so that nothing was sent. */
+const unsent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
+
 /** `fetch` and streams fail with various errors, some of which name no cause. */
-function reasonOf({ signal }: AbortController, cause: unknown): unknown {
+function reasonOf(
+  cause: unknown,
+  { controller: { signal }, isRepeatable }: { controller: AbortController; isRepeatable: boolean },
+): unknown {
   if (signal.aborted) return signal.reason;
   const detail = 'The hub did not answer, or the answer broke off.';
-  return new ProblemError({ status: 0, code: 'NO_ANSWER', detail, retryable: true }, { cause });
+  const { code } = Object((cause as Error | undefined)?.cause);
+  // A write whose answer was lost may have been carried out.
+  const retryable = isRepeatable || unsent.has(code);
+  return new ProblemError({ status: 0, code: 'NO_ANSWER', detail, retryable }, { cause });
 }
 
 const withoutAbsent = (headers: Record<string, string | undefined>) =>

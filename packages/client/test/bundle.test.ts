@@ -31,7 +31,9 @@ it('runs where there are only the standards of the web, as in workers', async ()
   const sent: { url: string; init: RequestInit }[] = [];
   const answer = async (url: URL, init: RequestInit) => {
     sent.push({ url: String(url), init });
-    return new Response('{"id":1}\n{"id":2}\n', { headers: { 'content-type': 'application/x-ndjson' } });
+    return new Response('{"id":1}\n{"id":2}\n\x1e{}\n', {
+      headers: { 'content-type': 'application/x-ndjson' },
+    });
   };
   const globals = {
     URL,

@@ -94,6 +94,29 @@ describe('a failure', () => {
     expect(await failed(client().execute(read))).toMatchObject({ status: 418, code: undefined });
   });
 
+  it('is retryable only if a repeat is safe: the answer of a write may have been lost', async () => {
+    const lost = async (query: string | Query, options = {}) => {
+      answers(cutOff);
+      return (await failed(client({ retries: 0 }).execute(query, {}, options))).problem.retryable;
+    };
+    expect([await lost(write), await lost(read), await lost(write, { idempotencyKey: 'k' })]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    answers((response) => {
+      response.write('{"id":1}\n');
+      response.destroy();
+    });
+    const loop = async () => {
+      for await (const _row of client().rows(write));
+    };
+    expect((await failed(loop())).problem.retryable).toBe(false);
+    // Nobody listens at this port.
+    const away = client({ url: 'http://127.0.0.1:2', retries: 0 });
+    expect((await failed(away.execute(write))).problem.retryable).toBe(true);
+  });
+
   it('never shows the key', async () => {
     answers(cutOff);
     const err = await failed(client({ retries: 0 }).execute(read));

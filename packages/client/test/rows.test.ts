@@ -24,7 +24,7 @@ const parts =
 
 describe('rows', () => {
   it('are whole wherever the chunks end', async () => {
-    const text = Buffer.from('{"a":"é€😀"}\n{"a":"x"}\n{"a":"y"}\n');
+    const text = Buffer.from('{"a":"é€😀"}\n{"a":"x"}\n{"a":"y"}\n\x1e{}\n');
     answers(parts([...text].map((byte) => Uint8Array.of(byte))));
     expect(await collect(client().rows('q'))).toEqual([{ a: 'é€😀' }, { a: 'x' }, { a: 'y' }]);
     expect(received[0]?.headers.accept).toBe('application/x-ndjson');
@@ -38,26 +38,29 @@ describe('rows', () => {
     });
     for await (const row of client().rows('q')) {
       expect(row).toEqual({ id: 1 });
-      open?.end();
+      open?.end('\x1e{}\n');
     }
   });
 
   it('can be none', async () => {
-    answers(parts([]));
+    answers(parts(['\x1e{}\n']));
     expect(await collect(client().rows('q'))).toEqual([]);
   });
 
   it('tell that there were more', async () => {
-    answers(parts(['{"id":1}\n{"truncated":true}\n']));
+    answers(parts(['{"id":1}\n{"truncated":true}\n\x1e{"truncated":true}\n']));
     const rows = client().rows('q');
     expect([await collect(rows), rows.truncated]).toEqual([[{ id: 1 }], true]);
-    answers(parts(['{"truncated": true}\n']));
+    answers(parts(['{"truncated": true}\n\x1e{}\n']));
     expect([await collect(rows), rows.truncated]).toEqual([[{ truncated: true }], false]);
   });
 
   const cuts: [string, Answer][] = [
     ['between rows', parts(['{"id":1}\n'], (response) => response.destroy())],
     ['in a row', parts(['{"id":1}\n{"id'], (response) => response.destroy())],
+    ['between rows, by a proxy that completes the body', parts(['{"id":1}\n'])],
+    ['in the ending', parts(['{"id":1}\n\x1e{'])],
+    ['in a row, and the hub says why', parts(['{"id":1}\n{"i\x1e{"problem":{"status":422}}\n'])],
     ['in a row, by a proxy that completes the body', parts(['{"id":1}\n{"id'])],
     ['in a row, which a proxy ends with a line', parts(['{"id":1}\n{"id\n'])],
   ];
@@ -90,9 +93,9 @@ describe('rows', () => {
   });
 
   it('are asked for again if none came, and only of a read', async () => {
-    answers(cutOff, parts(['{"id":1}\n']));
+    answers(cutOff, parts(['{"id":1}\n\x1e{}\n']));
     expect(await collect(client().rows({ queryId: 'q', reads: true }))).toEqual([{ id: 1 }]);
-    answers(cutOff, parts(['{"id":1}\n']));
+    answers(cutOff, parts(['{"id":1}\n\x1e{}\n']));
     await expect(collect(client().rows('q'))).rejects.toMatchObject({ code: 'NO_ANSWER' });
   });
 

@@ -166,8 +166,9 @@ async function* readText(
     ({ problem } = ending);
     onEnding(ending);
   } catch (cause) {
-    const text = 'The answer broke off before its end. The connection to the hub was lost.';
-    throw new CommandError(text, exitCodes.unavailable, { cause });
+    const text =
+      'The answer broke off before its end. The connection to the hub was lost. If the query writes, it may have been carried out.';
+    throw new CommandError(text, exitCodes.unknown, { cause });
   }
   if (problem !== undefined)
     throw new ProblemError({ ...problem, detail: `The rows broke off. ${problem.detail}` });

@@ -45,7 +45,7 @@ const eventsMax = 500;
 const followMs = 2_000;
 
 const isPassing = (err: unknown): boolean =>
-  err instanceof ProblemError && exitCodeOf(err.status) === exitCodes.unavailable;
+  err instanceof ProblemError && exitCodeOf(err.problem) === exitCodes.unavailable;
 
 export const events: Command = {
   name: 'events',

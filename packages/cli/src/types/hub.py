@@ -71,8 +71,9 @@ class Hub:
         self, query: str, values: Mapping[str, object], *, annotate: Sequence[Annotation] = ()
     ) -> Iterator[Any]:
         """Each row as it arrives. Raises http.client.IncompleteRead or an OSError if the result breaks off."""
-        with self._send(query, values, "application/x-ndjson", annotate) as answer:
+        with self._send(query, values, "application/x-ndjson", annotate, ending=True) as answer:
             is_cut = False
+            ending: dict[str, Any] | None = None
             rest = b""
             # Not `for line in answer`: it takes a chunked body that breaks off for a complete one.
             while part := answer.read1(65536):
@@ -81,10 +82,15 @@ class Hub:
                     # No row has these bytes; a row with this value has others.
                     if line == b'{"truncated":true}':
                         is_cut = True
+                    elif _ending_mark in line:
+                        ending = json.loads(line.partition(_ending_mark)[2])
                     else:
                         yield json.loads(line, parse_float=Decimal)
-            if rest or answer.length:
+            # A proxy can end an answer that broke off as if it were whole.
+            if rest or answer.length or ending is None:
                 raise IncompleteRead(rest, answer.length)
+            if problem := ending.get("problem"):
+                raise IncompleteRead(rest) from ProblemError(problem["status"], problem)
         if is_cut:
             raise TruncatedError(f"{query} has more rows.")
 
@@ -159,12 +165,19 @@ class Hub:
             return json.loads(answer.read())
 
     def _send(
-        self, query: str, values: Mapping[str, object], accept: str, annotate: Sequence[Annotation]
+        self,
+        query: str,
+        values: Mapping[str, object],
+        accept: str,
+        annotate: Sequence[Annotation],
+        **options: object,
     ) -> Any:
         hub_path, _, path = query.partition("/")
         names = {"hubId": hub_path, "path": path} if path else {"queryId": query}
-        options = {"options": {"annotate": list(annotate)}} if annotate else {}
-        return self._open("queries/execute", {**names, "context": values, **options}, accept)
+        if annotate:
+            options["annotate"] = list(annotate)
+        body = {**names, "context": values, **({"options": options} if options else {})}
+        return self._open("queries/execute", body, accept)
 
     def _open(self, path: str, body: object, accept: str) -> Any:
         headers = {"x-service-api-key": self._key, "accept": accept}
@@ -187,6 +200,9 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
+
+# With the option `ending`, it follows the rows, and JSON says how they ended. No row has it.
+_ending_mark = b"\x1e"
 
 # A call classifies this many texts, whatever the number of classes.
 _texts_at_once = 100

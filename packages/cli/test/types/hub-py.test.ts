@@ -21,8 +21,10 @@ const answers: Record<string, (response: ServerResponse) => void> = {
   chunked: (response) => response.write('{"id":1}\n', () => response.destroy()),
   counted: (response) =>
     response.writeHead(200, { 'content-length': 100 }).write('{"id":1}\n', () => response.destroy()),
-  row: (response) => response.end('{"truncated": true}\n'),
-  cut: (response) => response.end('{"truncated": true}\n{"truncated":true}\n'),
+  row: (response) => response.end('{"truncated": true}\n\x1e{}\n'),
+  cut: (response) => response.end('{"truncated": true}\n{"truncated":true}\n\x1e{"truncated":true}\n'),
+  completed: (response) => response.end('{"id":1}\n'),
+  told: (response) => response.end('{"id":1}\n{"i\x1e{"problem":{"status":422}}\n'),
   proxy: (response) => response.writeHead(502).end('<html>'),
 };
 
@@ -72,7 +74,8 @@ else:
 
   it('raises an error for rows that break off between two lines', async () => {
     expect(await call('chunked', 'rows')).toBe("[{'id': 1}] IncompleteRead None");
-    expect(await call('counted', 'rows')).toBe("[{'id': 1}] IncompleteRead None");
+    for (const cut of ['counted', 'completed', 'told'])
+      expect(await call(cut, 'rows')).toBe("[{'id': 1}] IncompleteRead None");
     expect(await call('counted', 'execute')).toBe('[] IncompleteRead None');
   });
 
@@ -80,8 +83,8 @@ else:
     bodies.length = 0;
     for (const query of ['dh.q.1', 'shop/orders/by-region']) await call('row', 'rows', query);
     expect(bodies.map((body) => JSON.parse(body))).toEqual([
-      { queryId: 'dh.q.1', context: {} },
-      { hubId: 'shop', path: 'orders/by-region', context: {} },
+      { queryId: 'dh.q.1', context: {}, options: { ending: true } },
+      { hubId: 'shop', path: 'orders/by-region', context: {}, options: { ending: true } },
     ]);
   });
 
