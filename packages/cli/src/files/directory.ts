@@ -3,7 +3,7 @@
 import { lstat, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, extname, join, relative, sep } from 'node:path';
 import { CommandError, exitCodes } from '../failure.ts';
-import { decodeUtf8, readUtf8 } from '../read-utf8.ts';
+import { decodeUtf8, NotUtf8, notUtf8, readUtf8 } from '../read-utf8.ts';
 import { type BoardFile, changedBoardMembers, readBoardFile, writeBoardFile } from './board-file.ts';
 import { changedMembers, withoutDefaults } from './compare.ts';
 import { type Fault, toLine } from './fault.ts';
@@ -81,7 +81,8 @@ export async function readDirectory(dir: string): Promise<Directory> {
     if (isLink || !isQueryFile(file)) continue;
     const path = pathOf(file, faults);
     const isSql = endings[extname(file)] === true;
-    const query = readQueryFile(await readUtf8(join(dir, file)), { file, path, isSql, faults });
+    const text = await readText(dir, file, faults);
+    const query = text === undefined ? undefined : readQueryFile(text, { file, path, isSql, faults });
     if (query !== undefined) queries.push(query);
   }
   const watches = await readYamlFiles(dir, { folder: watchFolder, read: readWatchFile, faults });
@@ -92,6 +93,14 @@ export async function readDirectory(dir: string): Promise<Directory> {
   if (faults.length > 0 || hub === undefined) throw new FaultsError(faults);
   return { hub, queries, watches, boards, keys };
 }
+
+/** Resolves to undefined for a file in another encoding, which is a fault. */
+const readText = (dir: string, file: string, faults: Fault[]): Promise<string | undefined> =>
+  readUtf8(join(dir, file)).catch((err) => {
+    if (!(err instanceof NotUtf8)) throw err;
+    faults.push({ file, line: err.line, column: 1, detail: notUtf8 });
+    return undefined;
+  });
 
 const isSymbolicLink = (path: string): Promise<boolean> =>
   lstat(path).then(
@@ -132,8 +141,8 @@ async function readYamlFiles<T>(
     const detail = isLink ? linkDetail : `The ending must be ${yamlEnding}.`;
     if (isLink || isMisspelt) faults.push(faultOf(file, detail));
     else if (isYamlFile(file)) {
-      const text = await readUtf8(join(dir, file));
-      const one = read(text, { file, path: pathOf(file, faults), faults });
+      const text = await readText(dir, file, faults);
+      const one = text === undefined ? text : read(text, { file, path: pathOf(file, faults), faults });
       if (one !== undefined) found.push(one);
     }
   }

@@ -52,6 +52,21 @@ it.each([
   }
 });
 
+it('names all files in another encoding with their lines, beside the other faults', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'datahub-directory-'));
+  try {
+    await write(dir, ['one', 'two', 'three']);
+    const latin1 = Buffer.from(`${text}-- Müller\n`, 'latin1');
+    for (const name of ['one', 'two']) await writeFile(join(dir, `queries/${name}.sql`), latin1);
+    await writeFile(join(dir, 'queries/three.sql'), 'SELECT 1');
+    await expect(readDirectory(dir)).rejects.toThrow(
+      /^queries\/one\.sql:6:1: .*not UTF-8.*\nqueries\/three\.sql:1:1: .*\nqueries\/two\.sql:6:1: .*not UTF-8/,
+    );
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+});
+
 it('writes no file with a name that Windows reserves, and reads the same paths again', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'datahub-directory-'));
   try {

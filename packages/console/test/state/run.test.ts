@@ -40,7 +40,7 @@ describe('a write', () => {
     new Response(JSON.stringify({ status, code }), { status });
 
   it.each([502, 504, 408])('is sent again with its key after the %s of a proxy', async (status) => {
-    answers = [page(status), () => new Response('{"affectedRows":1}\n{"rows":1}\n')];
+    answers = [page(status), () => new Response('{"affectedRows":1}\n\x1e{}\n')];
     expect((await run(new Runner())).status).toBe('done');
     expect(keys).toHaveLength(2);
     expect(new Set(keys).size).toBe(1);
@@ -68,7 +68,7 @@ describe('a write', () => {
   it('that another one stopped is listed as stopped', async () => {
     let isFirst = true;
     vi.stubGlobal('fetch', (_: string, { signal }: { signal: AbortSignal }) => {
-      if (!isFirst) return Promise.resolve(new Response('{"affectedRows":1}\n{"rows":1}\n'));
+      if (!isFirst) return Promise.resolve(new Response('{"affectedRows":1}\n\x1e{}\n'));
       isFirst = false;
       return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     });

@@ -290,6 +290,7 @@ function Rotate({ of, isLost, onClose, onDone }: RotateProps) {
     <FormDialog
       title={isLost ? `Replace the secret of “${of.name}”` : `Rotate “${of.name}”`}
       action="Create the new key"
+      disabled={!/^\d+(\.\d+)?$/.test(minutes.trim())}
       onClose={onClose}
       onSubmit={submit}
     >

@@ -4,7 +4,7 @@
  */
 
 import { contains, type DrawnAs, isIdentifier, isTimestampType } from './drawn.ts';
-import { isNumberText, membersOf, readValues, type Values } from './scan.ts';
+import { hasOthers, isNumberText, membersOf, readValues, type Values } from './scan.ts';
 import { compareBy, keyOf, type SortKey } from './sort-keys.ts';
 
 export interface GridColumn extends DrawnAs {
@@ -26,8 +26,10 @@ const numericType =
   /^(tiny|small|medium|big)?(int|integer|serial)\d*\b|^(bigint|number|numeric|decimal|real|float|double|money|long)/i;
 export const isNumericType = (type: string): boolean => numericType.test(type) && !type.includes('[]');
 
-/** The number of rows that are sampled for the columns of documents and for numbers in untyped columns. */
+/** The number of rows that are sampled for numbers in untyped columns. */
 const sampledMax = 200;
+/** A page with more columns would be slow. Downloads have all. */
+const columnsMax = 1_000;
 
 /** A stored text, with the name of the engine that runs it. */
 export interface Statement {
@@ -59,6 +61,8 @@ export class RowStore {
   /** The name of the column of labels that a classifier adds. */
   readonly #labels: string | undefined;
   readonly #places = new Map<string, number>();
+  /** The untyped columns that have had nothing but nulls. */
+  readonly #allNull = new Set<string>();
   readonly #layout = { prefixes: [] as string[], placeOf: (name: string) => this.#places.get(name) };
 
   constructor(columns: { name: string; type: string }[], labels?: string) {
@@ -92,10 +96,15 @@ export class RowStore {
 
   add(lines: string[]): void {
     for (const line of lines) {
-      if (this.lines.length < sampledMax) this.#sample(line);
+      if (this.lines.length < sampledMax || this.#hasOthers(line)) this.#sample(line);
       this.bytes += line.length;
       this.lines.push(line);
     }
+  }
+
+  /** Documents can have members that those before them lack. */
+  #hasOthers(line: string): boolean {
+    return !this.isTyped && this.columns.length < columnsMax && hasOthers(line, this.#layout);
   }
 
   /** Detects columns that are not in the signature, and numbers in columns whose type is unknown. */
@@ -105,10 +114,13 @@ export class RowStore {
       const value = values[i] as string;
       const place = this.#places.get(name);
       const numeric = isNumberText(value);
-      if (place === undefined) this.#add(toColumn(name, '', numeric));
-      else if (!this.isTyped && value !== 'null') {
+      if (place === undefined) {
+        this.#add(toColumn(name, '', numeric));
+        if (value === 'null') this.#allNull.add(name);
+      } else if (!this.isTyped && value !== 'null') {
         const column = this.columns[place] as GridColumn;
-        column.numeric = numeric && (column.numeric || this.lines.length === 0);
+        const isFirst = this.#allNull.delete(name);
+        column.numeric = numeric && (column.numeric || isFirst);
       }
     }
   }

@@ -101,6 +101,23 @@ export function readValues(line: string, { prefixes, placeOf }: Layout, into: Va
   }
 }
 
+/** True if a row has a member that no column has. */
+export function hasOthers(line: string, { prefixes, placeOf }: Layout): boolean {
+  let at = 1;
+  for (let i = 0; line.charCodeAt(at) === quote; i++) {
+    const prefix = prefixes[i];
+    let start = at;
+    if (prefix !== undefined && line.startsWith(prefix, at)) start += prefix.length;
+    else {
+      const endOfName = endOfText(line, at);
+      if (placeOf(textOf(line.slice(at, endOfName))) === undefined) return true;
+      start = endOfName + 1;
+    }
+    at = endOfValue(line, start) + 1;
+  }
+  return false;
+}
+
 /** Returns a JSON string without its quotes and escapes, and any other JSON unchanged. */
 export function textOf(json: string): string {
   if (json.charCodeAt(0) !== quote) return json;

@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { RowStore } from '../../../src/state/rows/row-store.ts';
+
+const storeOf = (...rows: object[]) => {
+  const store = new RowStore([]);
+  store.add(rows.map((row) => JSON.stringify(row)));
+  return store;
+};
+
+describe('rows whose columns nobody described, such as documents', () => {
+  it('have a column for each member, wherever it appears first', async () => {
+    const many = Array.from({ length: 500 }, (_, n) => ({ n }));
+    const store = storeOf(...many, { n: 500, late: 'x', 'a"b': 1 }, { late: 'y', n: 501 });
+    expect(store.columns.map(({ name }) => name)).toEqual(['n', 'late', 'a"b']);
+    expect(store.cells(501)).toEqual(['501', '"y"', undefined]);
+    await store.arrange({ sort: undefined, filter: 'y' }, () => true);
+    expect(store.length).toBe(1);
+  });
+
+  it('sort numbers as numbers, also if a null comes first', async () => {
+    const store = storeOf({ a: null, b: null }, { a: 10, b: 'x' }, { a: 9, b: 1 }, { a: null, b: 2 });
+    expect(store.columns.map(({ numeric }) => numeric)).toEqual([true, false]);
+    await store.arrange({ sort: { column: 0, descending: false }, filter: '' }, () => true);
+    expect([0, 1, 2, 3].map((row) => store.cells(row)[0])).toEqual(['9', '10', 'null', 'null']);
+  });
+
+  it('have at most some hundred columns, however many names there are', () => {
+    const store = storeOf(...Array.from({ length: 3_000 }, (_, n) => ({ [`c${n}`]: n })));
+    expect(store.columns.length).toBe(1_000);
+  });
+});
