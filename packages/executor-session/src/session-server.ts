@@ -15,7 +15,14 @@ import type {
   SessionResponse,
 } from '@datahub/proto/executor/v1/executor';
 import { onAbort } from '@datahub/service-kit/call/abort';
-import { type CallContext, CallStop, type Deadline, Deadlines } from '@datahub/service-kit/call/call';
+import {
+  type CallContext,
+  CallStop,
+  type Deadline,
+  Deadlines,
+  toRequestId,
+  toTraceparent,
+} from '@datahub/service-kit/call/call';
 import { HubError, toHubError, unexpectedOf } from '@datahub/service-kit/call/error';
 import { PauseClock } from '@datahub/service-kit/call/pause-clock';
 import { toErrorDetail } from '@datahub/service-kit/grpc/error-status';
@@ -210,8 +217,8 @@ const nothing = Buffer.alloc(0);
 function contextOf(call: SessionCall, signal: CallStop): CallContext {
   return {
     principal: call.principal,
-    requestId: call.requestId,
-    traceparent: call.traceparent === '' ? undefined : call.traceparent,
+    requestId: toRequestId(call.requestId),
+    traceparent: toTraceparent(call.traceparent),
     deadlineAt: performance.now() + call.deadlineMs,
     signal,
   };

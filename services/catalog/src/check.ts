@@ -103,6 +103,14 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** Returns an empty object, with a fault, for text that is no JSON object. */
+export function parseObject(check: Checker, path: FieldPath, text: string): object {
+  const value = parseJson(text);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  check.fault(path, 'must be a JSON object');
+  return {};
+}
+
 const { textLength, commandLength } = queryLimits;
 const isVerb = new RegExp(`^[A-Z]{${commandLength.min},${commandLength.max}}$`);
 

@@ -20,7 +20,7 @@ import type { FieldPath } from '@datahub/contract/validation-error';
 import type { KeyLimits, Principal } from '@datahub/proto/common/v1/principal';
 import { createApiKey, hashApiKey } from '@datahub/service-kit/api-key';
 import { HubError } from '@datahub/service-kit/call/error';
-import { type Checker, createChecker, parseJson } from './check.ts';
+import { type Checker, createChecker, parseJson, parseObject } from './check.ts';
 import type { KeyDoc } from './documents.ts';
 import type { MakeContext } from './hub.ts';
 import { variableName } from './query.ts';
@@ -149,12 +149,9 @@ const checkLimit: Record<KeyLimitKind, (check: Checker, limit: KeyLimit, value: 
 
 /** A name that no variable can have would pin nothing, and its author would believe that it does. */
 function checkPinned(check: Checker, path: FieldPath, contextJson: string): void {
-  const pinned = parseJson(contextJson);
-  if (typeof pinned !== 'object' || pinned === null || Array.isArray(pinned)) {
-    check.fault(path, 'must be a JSON object');
-  } else if (!Object.keys(pinned).every((name) => variableName.test(name))) {
+  const pinned = parseObject(check, path, contextJson);
+  if (!Object.keys(pinned).every((name) => variableName.test(name)))
     check.fault(path, 'holds a name that no variable can have');
-  }
 }
 
 function checkUserLimit(check: Checker, path: FieldPath, limit: UserLimit): void {

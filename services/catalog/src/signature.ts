@@ -5,6 +5,7 @@ import type { CompanionWrite } from '@datahub/document-store';
 import { HubError } from '@datahub/service-kit/call/error';
 import { inGroups } from '@datahub/service-kit/yield-to-loop';
 import type { Catalog } from './catalog.ts';
+import { createChecker, parseObject } from './check.ts';
 import type { AuditDoc, QueryDoc, SignatureDoc } from './documents.ts';
 import type { Teller } from './events/event.ts';
 import { queryEvent } from './events/hub-event.ts';
@@ -18,6 +19,14 @@ export interface Described {
   /** Empty if the source rejected the query. */
   signatureJson: string;
   problemJson?: string | undefined;
+}
+
+/** Throws VALIDATION. The hub's own services send JSON objects. */
+export function checkDescribed({ signatureJson, problemJson }: Described): void {
+  const check = createChecker();
+  if (signatureJson !== '') parseObject(check, ['signatureJson'], signatureJson);
+  if (problemJson !== undefined) parseObject(check, ['problemJson'], problemJson);
+  check.done();
 }
 
 type SavedBy = Pick<AuditDoc, 'keyId' | 'requestId'>;

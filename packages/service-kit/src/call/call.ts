@@ -79,6 +79,12 @@ export function toRequestId(given: unknown): string {
   return typeof given === 'string' && validId.test(given) ? given : createRequestId();
 }
 
+const traceparentShape = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/** The given trace context if it is valid, otherwise none. */
+export const toTraceparent = (given: unknown): string | undefined =>
+  typeof given === 'string' && traceparentShape.test(given) ? given : undefined;
+
 /** 128 random bits in hexadecimal, like the trace ids of W3C Trace Context. */
 export function createRequestId(): string {
   if (used === randomBytes.length) {

@@ -3,7 +3,7 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { Principal } from '@datahub/proto/common/v1/principal';
 import { Metadata } from '@grpc/grpc-js';
-import { type CallContext, toRequestId } from '../call/call.ts';
+import { type CallContext, toRequestId, toTraceparent } from '../call/call.ts';
 import { HubError } from '../call/error.ts';
 
 const principalName = 'datahub-principal-bin';
@@ -60,7 +60,7 @@ export function fromMetadata(
     requestId: toRequestId(requestId),
     operation:
       typeof operation === 'string' && operation.length <= operationCharactersMax ? operation : undefined,
-    traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+    traceparent: toTraceparent(traceparent),
   };
 }
 

@@ -17,7 +17,7 @@ import { noteSource } from '../events/source-reach.ts';
 import { requireMayWriteQueries } from '../key-limits.ts';
 import { sweepSource } from '../maintenance/deletion-sweep.ts';
 import { makeQuery } from '../query.ts';
-import { saveSignature } from '../signature.ts';
+import { checkDescribed, saveSignature } from '../signature.ts';
 import { createLoginCalls } from './logins.ts';
 import { noteCommit } from './operations.ts';
 import { createRecordRuns } from './query-runs.ts';
@@ -73,6 +73,7 @@ export function createInternalCalls(catalog: Catalog, options: InternalOptions):
 
     saveSignature: async ({ queryId, ...described }, ctx) => {
       const principal = requirePrincipal(ctx);
+      checkDescribed(described);
       const by = { keyId: principal.keyId, requestId: ctx.requestId };
       await saveSignature(catalog, await loadQuery(catalog, principal, queryId), { described, by });
       return {};

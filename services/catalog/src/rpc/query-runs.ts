@@ -20,6 +20,8 @@ const countedEvery = 500;
 /** Queries whose new runs are counted. */
 const countedMax = 10_000;
 const removedMax = 1_000;
+/** Of the id of a run. */
+const seedBytes = 10;
 
 export function createQueryRunCalls(catalog: Catalog) {
   const { store } = catalog;
@@ -115,7 +117,8 @@ function callerOf({ keyId, user }: Pick<Principal, 'keyId' | 'user'>): string {
 }
 
 function toDoc({ namespace }: Catalog, { accountId, queryId, seed, run, issuer }: RecordedRun): QueryRunDoc {
-  if (run?.at === undefined) throw new HubError('INTERNAL', 'A recorded run has no time.');
+  if (run?.at === undefined || seed.length < seedBytes)
+    throw new HubError('VALIDATION', 'A recorded run needs a time and a seed.');
   const {
     keyId,
     user,

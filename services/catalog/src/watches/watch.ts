@@ -3,7 +3,6 @@
 import { hash } from 'node:crypto';
 import { isReadingCommand } from '@datahub/contract/commands';
 import { type Complete, withoutUndefined } from '@datahub/contract/complete';
-import { parseExact } from '@datahub/contract/exact-json';
 import { queryLimits, queryPathPattern, watchLimits } from '@datahub/contract/limits';
 import type { FieldPath } from '@datahub/contract/validation-error';
 import { comparisons, decimalPattern, isComparing, missedModes, watchKinds } from '@datahub/contract/watches';
@@ -12,7 +11,7 @@ import type {
   WatchCondition,
   WatchSettings,
 } from '@datahub/proto/catalog/v1/watches';
-import { type Checker, createChecker } from '../check.ts';
+import { type Checker, createChecker, parseJson, parseObject } from '../check.ts';
 import type { QueryDoc } from '../documents.ts';
 import type { WatchDoc } from './documents.ts';
 import { faultOfCron, isTimeZone, type Schedule } from './schedule.ts';
@@ -70,7 +69,7 @@ function checkContext(check: Checker, contextJson: string, query: QueryDoc): str
   // Only what is short enough is parsed.
   if (contextJson.length > watchLimits.contextCharacters.max) return contextJson;
   const secret = new Set(query.context.flatMap(({ key, secret }) => (secret ? [key] : [])));
-  for (const name of Object.keys(parseExact(contextJson) as object))
+  for (const name of Object.keys(parseObject(check, ['context'], contextJson)))
     if (secret.has(name))
       check.fault(['context', name], 'is a secret variable, whose value a watch cannot keep');
   return contextJson;
@@ -102,7 +101,8 @@ function checkCondition(check: Checker, given: WatchCondition | undefined): Watc
   const { column = '', is = '', valueJson = 'null', forRuns = 1 } = given ?? {};
   const place = (name: string): FieldPath => ['condition', name];
   const { max } = watchLimits.valueLength;
-  if (valueJson.startsWith('"')) check.text(place('value'), JSON.parse(valueJson), watchLimits.valueLength);
+  const text = valueJson.startsWith('"') ? parseJson(valueJson) : undefined;
+  if (typeof text === 'string') check.text(place('value'), text, watchLimits.valueLength);
   else if (valueJson.length > max || !decimalPattern.test(valueJson))
     check.fault(
       place('value'),

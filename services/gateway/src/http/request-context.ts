@@ -1,6 +1,6 @@
 /** The context that the gateway adds to a request: the caller, the deadline and the trace. */
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { consoleForm, formHeader } from '@datahub/contract/call-form';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import {
@@ -10,6 +10,7 @@ import {
   type Deadline,
   type Deadlines,
   toRequestId,
+  toTraceparent,
 } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { PauseClock } from '@datahub/service-kit/call/pause-clock';
@@ -66,7 +67,7 @@ export class RequestContext implements CallContext {
 
   constructor(request: FastifyRequest, response: ServerResponse, options: RequestContextOptions) {
     this.requestId = request.id;
-    this.traceparent = traceparentOf(request.raw);
+    this.traceparent = toTraceparent(request.headers.traceparent);
     this.deadlineAt = this.startedAt + options.timeoutMs;
     this.#request = request;
     this.#response = response;
@@ -166,13 +167,6 @@ export class RequestContext implements CallContext {
 /** True for a call of the console, which is no call of a program. */
 export const isFromConsole = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   headers[formHeader] === consoleForm;
-
-const traceparentShape = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
-
-function traceparentOf({ headers }: IncomingMessage): string | undefined {
-  const value = headers.traceparent;
-  return typeof value === 'string' && traceparentShape.test(value) ? value : undefined;
-}
 
 declare module 'fastify' {
   interface FastifyRequest {
