@@ -22,3 +22,31 @@ export class Usage {
     this.all += amount;
   }
 }
+
+interface Room {
+  /** What would be used. */
+  wanted: number;
+  /** What of it is used already. */
+  own?: number;
+}
+
+/**
+ * What owners share as accounts share connections: an owner may use more only while it uses less than is left. Alone it
+ * gets half. The first use of an owner only has to fit.
+ */
+export class FairUsage extends Usage {
+  readonly #max: number;
+
+  constructor(max: number) {
+    super();
+    this.#max = max;
+  }
+
+  isFull({ wanted, own = 0 }: Room): boolean {
+    return wanted > this.#max - (this.all - own);
+  }
+
+  hasRoom(owner: string, { wanted, own = 0 }: Room): boolean {
+    return !this.isFull({ wanted: this.of(owner) - own + wanted, own });
+  }
+}

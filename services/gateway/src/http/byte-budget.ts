@@ -1,7 +1,7 @@
 /** A budget of bytes for each key, each account and the process: of the bodies, or of the responses, that are in progress. */
 
 import { HubError } from '@datahub/service-kit/call/error';
-import { Usage } from '@datahub/service-kit/usage';
+import { FairUsage, Usage } from '@datahub/service-kit/usage';
 import type { FastifyRequest } from 'fastify';
 
 export interface ByteBudgetOptions {
@@ -18,14 +18,14 @@ const largeShare = 0.75;
 export class ByteBudget {
   readonly #options: ByteBudgetOptions;
   readonly #keys = new Usage();
-  readonly #large: FairPart;
-  readonly #small: FairPart;
-  readonly #parts = new WeakMap<FastifyRequest, FairPart>();
+  readonly #large: FairUsage;
+  readonly #small: FairUsage;
+  readonly #parts = new WeakMap<FastifyRequest, FairUsage>();
 
   constructor(options: ByteBudgetOptions) {
     this.#options = options;
-    this.#large = new FairPart(options.bytesMax * largeShare);
-    this.#small = new FairPart(options.bytesMax * (1 - largeShare));
+    this.#large = new FairUsage(options.bytesMax * largeShare);
+    this.#small = new FairUsage(options.bytesMax * (1 - largeShare));
   }
 
   /** Adds bytes to the `held` ones of a request. Throws RATE_LIMITED, UNAVAILABLE, or CANCELLED if its client has left. */
@@ -40,51 +40,22 @@ export class ByteBudget {
     const account = accountOf(request);
     const before = this.#parts.get(request);
     const parts = isSmall ? [this.#small, this.#large] : [this.#large];
-    const own = (part: FairPart) => (part === before ? held : 0);
+    const own = (part: FairUsage) => (part === before ? held : 0);
     const part = parts.find((one) => one.hasRoom(account, { wanted: held + bytes, own: own(one) }));
     if (part === undefined) {
       const isFull = parts.every((one) => one.isFull({ wanted: held + bytes, own: own(one) }));
       throw isFull ? busy('UNAVAILABLE', exceeded.all) : busy('RATE_LIMITED', exceeded.account);
     }
-    before?.usage.add(account, -held);
-    part.usage.add(account, held + bytes);
+    before?.add(account, -held);
+    part.add(account, held + bytes);
     this.#parts.set(request, part);
     this.#keys.add(key, bytes);
   }
 
   release(request: FastifyRequest, bytes: number): void {
     this.#keys.add(budgetOf(request), -bytes);
-    this.#parts.get(request)?.usage.add(accountOf(request), -bytes);
+    this.#parts.get(request)?.add(accountOf(request), -bytes);
     this.#parts.delete(request);
-  }
-}
-
-interface Room {
-  /** What a request would hold. */
-  wanted: number;
-  /** What it holds of it. */
-  own: number;
-}
-
-/**
- * Bytes that accounts share as they share connections: an account may hold more only while it holds less than is left.
- * Alone it gets half. The first request of an account only has to fit.
- */
-class FairPart {
-  readonly usage = new Usage();
-  readonly #max: number;
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  isFull({ wanted, own }: Room): boolean {
-    return wanted > this.#max - (this.usage.all - own);
-  }
-
-  hasRoom(account: string, { wanted, own }: Room): boolean {
-    const others = this.usage.of(account) - own;
-    return !this.isFull({ wanted: others === 0 ? wanted : others + wanted, own });
   }
 }
 

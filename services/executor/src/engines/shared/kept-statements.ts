@@ -3,7 +3,7 @@
  * there are hundreds of connections with up to a hundred statements each.
  */
 
-import { Usage } from '@datahub/service-kit/usage';
+import { FairUsage } from '@datahub/service-kit/usage';
 import type { KeptOfAccount } from '../../ports/server-stream.ts';
 
 const bytesMaxDefault = 64 * 1_048_576;
@@ -18,18 +18,16 @@ export const weightOf = (columns: number, textBytes: number): number =>
 
 /** Of all connections of a process. */
 export class KeptStatements {
-  readonly #usage = new Usage();
-  readonly #bytesMax: number;
+  readonly #usage: FairUsage;
 
   constructor(bytesMax = bytesMaxDefault) {
-    this.#bytesMax = bytesMax;
+    this.#usage = new FairUsage(bytesMax);
   }
 
-  /** An account may keep more while it keeps less than is left unused. */
   of(accountId: string): KeptOfAccount {
     return {
       take: (bytes) => {
-        if (this.#usage.of(accountId) + bytes > this.#bytesMax - this.#usage.all) return false;
+        if (!this.#usage.hasRoom(accountId, { wanted: bytes })) return false;
         this.#usage.add(accountId, bytes);
         return true;
       },
