@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Closable } from '../closers.ts';
 import { createServer } from '../node-http.ts';
 import { cannotListen } from '../settings/start-failure.ts';
+import { createReadTurns, parseInSlices } from '../sliced-reads.ts';
 import { DurationHistogram, type DurationSeries } from './duration-histogram.ts';
 import { createProcessRegistry } from './process-metrics.ts';
 
@@ -44,9 +45,11 @@ export async function serveMetrics(
     response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
     return response.end(await render());
   });
-  // Of requests that a client sends without waiting for answers, Node would start all that it has read.
+  // Of requests that a client sends without waiting for answers, Node would parse and start all that it has read.
   server.maxRequestsPerSocket = 1;
+  const mustWait = createReadTurns();
   server.on('dropRequest', (_request, socket) => socket.destroy());
+  server.on('connection', (socket) => parseInSlices(socket, { mustWait }));
   await new Promise<void>((resolve, reject) => {
     server.once('error', (err) => reject(cannotListen('DATAHUB_METRICS_PORT', err)));
     server.listen(port, host, resolve);

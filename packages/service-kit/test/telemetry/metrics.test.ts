@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { freePort } from '@datahub/service-kit/process/free-port';
@@ -52,7 +53,7 @@ it('answers one request of a client that sends many without waiting, and renders
   let rendered = 0;
   const read = async () => {
     rendered++;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await new Promise((resolve) => setTimeout(resolve, 300));
     return 'a 1\n';
   };
   const served = await serveMetrics(read, { host: '127.0.0.1', port: await freePort(), ofProcess: false });
@@ -71,5 +72,19 @@ it('answers one request of a client that sends many without waiting, and renders
   const texts = await Promise.all([1, 2, 3].map(async () => (await fetch(url)).text()));
   expect(texts).toEqual(['a 1\n', 'a 1\n', 'a 1\n']);
   expect(rendered).toBeLessThanOrEqual(3);
+  await served.close();
+});
+
+it('parses little more of what a client sends without waiting', async () => {
+  let parsed = 0;
+  const count = () => parsed++;
+  subscribe('http.server.request.start', count);
+  const served = await serveMetrics(() => '', { host: '127.0.0.1', port: await freePort() });
+  const client = connect(served.port, '127.0.0.1').on('error', () => {});
+  client.write('GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(1_500));
+  await new Promise((resolve) => client.on('close', resolve));
+  unsubscribe('http.server.request.start', count);
+  expect(parsed).toBeGreaterThan(0);
+  expect(parsed).toBeLessThan(150);
   await served.close();
 });

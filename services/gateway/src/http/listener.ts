@@ -8,11 +8,12 @@ import { Server as NetServer, type Socket } from 'node:net';
 import { createRequestId } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createServer, STATUS_CODES } from '@datahub/service-kit/node-http';
+import { createReadTurns, parseInSlices } from '@datahub/service-kit/sliced-reads';
 import { createTurns } from '@datahub/service-kit/yield-to-loop';
 import { problemHeaders, toProblem } from './problem-details.ts';
 import { RequestError } from './request-error.ts';
 import { createPipelines, createRequestTurns } from './request-turns.ts';
-import { countUnreadChunks, createCompactRequest, createReadTurns, parseInSlices } from './small-chunks.ts';
+import { countUnreadChunks, createCompactRequest } from './small-chunks.ts';
 
 /** Bounds on headers, slow senders and idle connections, with or without an edge in front. */
 export const listenerOptions = {
@@ -79,17 +80,12 @@ export interface Connections {
 }
 
 export function watchConnections(server: Server, max = idleMax): Connections {
-  const sockets = new Set<Socket>();
   const responses = new Set<ServerResponse>();
   const idle = createIdle(max);
   let isDraining = false;
   server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
     idle.begin(socket);
-    socket.once('close', () => {
-      sockets.delete(socket);
-      idle.forget(socket);
-    });
+    socket.once('close', () => idle.forget(socket));
   });
   function ended(this: ServerResponse): void {
     responses.delete(this);
@@ -106,7 +102,7 @@ export function watchConnections(server: Server, max = idleMax): Connections {
   const drain = async (): Promise<void> => {
     isDraining = true;
     for (const response of responses) response.shouldKeepAlive = false;
-    const look = createLook(server, { sockets, responses });
+    const look = createLook(server, idle.sockets);
     const timer = setInterval(look, lookEveryMs);
     look();
     // `close` of an HTTP server would close connections at once, in which a request may have arrived unread.
@@ -132,6 +128,7 @@ function createIdle(max: number) {
     oldest?.destroy();
   };
   return {
+    sockets: idle as ReadonlySet<Socket>,
     begin,
     forget: (socket: Socket) => void idle.delete(socket),
     started: (socket: Socket): void => {
@@ -146,20 +143,14 @@ function createIdle(max: number) {
   };
 }
 
-interface Open {
-  sockets: ReadonlySet<Socket>;
-  responses: ReadonlySet<ServerResponse>;
-}
-
 /** Returns a function that closes the connections without a request if nothing has arrived for a while. */
-function createLook(server: Server, { sockets, responses }: Open): () => void {
+function createLook(server: Server, idle: ReadonlySet<Socket>): () => void {
   const read = new WeakMap<Socket, number>();
   let quietSince = 0;
   return () => {
-    const busy = new Set([...responses].map(({ req }) => req.socket));
-    for (const socket of sockets) {
+    for (const socket of idle) {
       const { bytesRead } = socket;
-      if (bytesRead !== read.get(socket) && !busy.has(socket)) quietSince = performance.now();
+      if (bytesRead !== read.get(socket)) quietSince = performance.now();
       read.set(socket, bytesRead);
     }
     // What has arrived is read before `setImmediate` runs.

@@ -3,15 +3,13 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { IncomingMessage } from '@datahub/service-kit/node-http';
-import { createTurnClock, createTurns } from '@datahub/service-kit/yield-to-loop';
+import { createTurns } from '@datahub/service-kit/yield-to-loop';
 
 /** The first chunks of a body, and chunks of this size, are passed on without a copy. */
 const uncopiedChunks = 16;
 const uncopiedBytes = 1_024;
 const blockBytes = 16_384;
-/** A slice of a read. A chunk of one byte takes 6 bytes of it. */
-const sliceBytes = 4_096;
-/** If one slice of a connection holds more small chunks, its next slice waits for its turn. */
+/** If one slice of a read holds more small chunks, the next slice of its connection waits for its turn. */
 const sliceChunksMax = 256;
 /** A body with more chunks is refused if they have less than the mean size. */
 const freeChunks = 4_096;
@@ -35,55 +33,6 @@ export function createCompactRequest(refuse: ListenerPart['refuse']): typeof Inc
       super(socket, listener);
     }
   };
-}
-
-/** When the reads of a turn have taken this long, those of further connections wait. */
-const readTurnMs = 8;
-/** Of those that wait, a turn goes on with this many. */
-const resumedMax = 32;
-
-/** Returns a function that takes a connection whose read has to wait, or returns false if the turn has time for it. */
-export function createReadTurns(): (socket: Socket, bytes: Buffer) => boolean {
-  const waiting: Socket[] = [];
-  const clock = createTurnClock(readTurnMs, () => {
-    for (const socket of waiting.splice(0, resumedMax)) socket.resume();
-    // What waits still goes on in the next turn, also if nothing else is read.
-    if (waiting.length > 0) setImmediate(() => clock.begin());
-  });
-  return (socket, bytes) => {
-    clock.begin();
-    if (!clock.isSpent) return false;
-    socket.pause();
-    socket.unshift(bytes);
-    waiting.push(socket);
-    return true;
-  };
-}
-
-interface Reading {
-  /** True while requests of the connection wait. Node resumes the socket at the end of each answer. */
-  isWaiting(): boolean;
-  mustWait: ReturnType<typeof createReadTurns>;
-}
-
-/** Parses reads in slices. Stops between two of them if the request has paused the socket. */
-export function parseInSlices(socket: Socket, { isWaiting, mustWait }: Reading): void {
-  // Node's HTTP parser. A second listener makes Node pass it the bytes through this event.
-  const [parse] = socket.listeners('data');
-  if (parse === undefined) return;
-  socket.on('data', (bytes: Buffer) => {
-    if (mustWait(socket, bytes)) return;
-    for (let at = 0; at < bytes.length && !socket.destroyed; at += sliceBytes) {
-      const waits = isWaiting();
-      if (waits || (at > 0 && socket.isPaused())) {
-        if (waits) socket.pause();
-        socket.unshift(bytes.subarray(at));
-        return;
-      }
-      parse(at === 0 && bytes.length <= sliceBytes ? bytes : bytes.subarray(at, at + sliceBytes));
-    }
-  });
-  socket.off('data', parse as (bytes: Buffer) => void);
 }
 
 /** Node skips `push`, and so the bounds on small chunks, for a body that the app has not begun to read. */

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { createReadTurns } from '@datahub/service-kit/sliced-reads';
 import { afterEach, expect, it } from 'vitest';
 import { createListener } from '../../src/http/listener.ts';
-import { createReadTurns } from '../../src/http/small-chunks.ts';
 
 const opened: { close(): unknown }[] = [];
 
