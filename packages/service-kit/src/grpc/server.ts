@@ -32,6 +32,7 @@ import { withEncodedMessages } from './encoded-message.ts';
 import { toStatus } from './error-status.ts';
 import { fromMetadata } from './metadata.ts';
 import { addReflection } from './reflection.ts';
+import { boundStrangers } from './strangers.ts';
 
 export interface ServedService {
   definition: object;
@@ -95,8 +96,9 @@ interface Descriptor {
 type AnyCall = Pick<ServerUnaryCall<unknown, unknown>, 'metadata' | 'getDeadline'> & NodeJS.EventEmitter;
 
 export async function startGrpcServer(options: GrpcServerOptions): Promise<RunningGrpcServer> {
+  const hasToken = createTokenCheck(options.serviceTokens ?? []);
   const server = new Server({
-    interceptors: [createGate(options)],
+    interceptors: [createGate(options, hasToken)],
     'grpc-node.flow_control_window': flowControlWindowBytes,
     'grpc.max_receive_message_length': messageBytesMax,
     'grpc.max_send_message_length': messageBytesMax,
@@ -125,6 +127,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
         err ? reject(cannotListen(options.portSetting ?? 'DATAHUB_GRPC_PORT', err)) : resolve(bound),
     );
   });
+  boundStrangers(server, ({ authorization }) => hasToken(authorization));
   return {
     port,
     setServing: (serving) => health.setStatus('', serving ? 'SERVING' : 'NOT_SERVING'),
@@ -257,8 +260,6 @@ function selectFailures(onFailure: NonNullable<GrpcServerOptions['onFailure']>):
 /** Methods that need no authentication, and the largest message that they accept. */
 const openMethod = /^\/grpc\.(health|reflection)\./;
 const openMessageBytesMax = 65_536;
-/** The most of their streams at once, of all strangers together: a health check that is watched takes 5 KiB while it lasts. */
-const openStreamsMax = 1_000;
 
 interface Limited {
   decoder: { maxReadMessageLength: number };
@@ -266,51 +267,45 @@ interface Limited {
 }
 
 /** Rejects unauthenticated calls at their headers, before their message is read. */
-function createGate({ serviceTokens = [], metrics }: GrpcServerOptions): ServerInterceptor {
-  const authenticate = createAuthenticator(serviceTokens);
-  const openStreams = new Set<object>();
+function createGate({ metrics }: GrpcServerOptions, hasToken: TokenCheck): ServerInterceptor {
   return (method, call) => {
-    const isOpen = openMethod.test(method.path);
-    if (isOpen) {
+    if (openMethod.test(method.path)) {
       // grpc-js has one message limit for all methods of a server and copies it to each call: for the message as it
       // arrives, and for what it becomes when it is decompressed. This lowers both copies.
       const limited = call as unknown as Limited;
       limited.decoder.maxReadMessageLength = openMessageBytesMax;
       limited.maxReceiveMessageSize = openMessageBytesMax;
-      if (!method.responseStream) return new ServerInterceptingCall(call);
+      return new ServerInterceptingCall(call);
     }
     return new ServerInterceptingCall(call, {
       start: (next) =>
         next({
           onReceiveMetadata: (metadata, accept) => {
-            const error = isOpen ? tooManyStreams(openStreams) : authenticate(metadata);
-            if (error === undefined) {
-              if (isOpen) openStreams.add(call);
-              return accept(metadata);
-            }
+            const error = authenticate(metadata, hasToken);
+            if (error === undefined) return accept(metadata);
             metrics?.called(method.path, error.code, 0);
             call.sendStatus(toStatus(error));
           },
-          // Called when a call ends, however it does.
-          ...(isOpen && { onCancel: () => openStreams.delete(call) }),
         }),
     });
   };
 }
 
-const tooManyStreams = ({ size }: ReadonlySet<object>): HubError | undefined =>
-  size < openStreamsMax
-    ? undefined
-    : new HubError('RATE_LIMITED', `At most ${openStreamsMax} streams without a token can be open.`);
+type TokenCheck = (authorization: unknown) => boolean;
 
-function createAuthenticator(serviceTokens: readonly string[]): (metadata: Metadata) => HubError | undefined {
-  if (serviceTokens.length === 0) return () => undefined;
+function createTokenCheck(serviceTokens: readonly string[]): TokenCheck {
+  if (serviceTokens.length === 0) return () => true;
   const digest = (text: string) => createHash('sha256').update(text).digest();
   const expected = serviceTokens.map((token) => digest(`Bearer ${token}`));
-  return (metadata) => {
-    const [header] = metadata.get('authorization');
-    const actual = typeof header === 'string' ? digest(header) : undefined;
-    if (actual !== undefined && expected.some((one) => timingSafeEqual(actual, one))) return undefined;
-    return new HubError('KEY_MISSING', 'This port accepts calls from the services of the hub only.');
+  return (header) => {
+    if (typeof header !== 'string') return false;
+    const actual = digest(header);
+    return expected.some((one) => timingSafeEqual(actual, one));
   };
+}
+
+function authenticate(metadata: Metadata, hasToken: TokenCheck): HubError | undefined {
+  const [header] = metadata.get('authorization');
+  if (hasToken(header)) return undefined;
+  return new HubError('KEY_MISSING', 'This port accepts calls from the services of the hub only.');
 }

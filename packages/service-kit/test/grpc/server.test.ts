@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { ListClassifiersResponse, MlServiceService } from '@datahub/proto/ml/v1/ml';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createCallContext } from '../../src/call/call.ts';
 import { HubError } from '../../src/call/error.ts';
 import { createGrpcClient } from '../../src/grpc/client.ts';
 import { EncodedMessage } from '../../src/grpc/encoded-message.ts';
-import { startGrpcServer } from '../../src/grpc/server.ts';
+import { type RunningGrpcServer, startGrpcServer } from '../../src/grpc/server.ts';
 
 it('logs a store that is away once a second, and an unexpected error each time', async () => {
   const away = new HubError('UNAVAILABLE', 'The store is away.', { cause: new Error('ECONNREFUSED') });
@@ -136,34 +136,59 @@ describe('a call of a stranger', () => {
     expect(await statusOf('/grpc.health.v1.Health/Check', { message, encoding })).toBe('8');
   });
 
-  it('may have 1,000 streams where anybody may ask, and others when these have ended', async () => {
-    const server = await startGrpcServer({
-      address: '127.0.0.1:0',
-      services: [],
-      serviceTokens: ['a'.repeat(32)],
-    });
-    const sessions = Array.from({ length: 2 }, () => connect(`http://127.0.0.1:${server.port}`));
-    const [first, second] = sessions as [ClientHttp2Session, ClientHttp2Session];
-    const headers = {
-      ...{ ':method': 'POST', ':path': '/grpc.health.v1.Health/Watch' },
-      'content-type': 'application/grpc',
-    };
-    const watch = async (session: ClientHttp2Session) => {
-      const stream = session.request(headers, { endStream: false });
-      stream.on('error', () => {});
+  describe('beside others', () => {
+    const token = 'a'.repeat(32);
+    const watch = (session: ClientHttp2Session, more: object = {}) => {
+      const stream = session.request({
+        ...{ ':method': 'POST', ':path': '/grpc.health.v1.Health/Watch' },
+        ...{ 'content-type': 'application/grpc', ...more },
+      });
+      stream.on('error', () => {}).resume();
       stream.end(Buffer.alloc(5));
-      const [answer] = await once(stream, 'response');
-      return answer['grpc-status'];
+      return stream;
     };
-    try {
-      const statuses = await Promise.all(Array.from({ length: 1_000 }, () => watch(first)));
-      expect(new Set(statuses)).toEqual(new Set([undefined]));
-      expect(await watch(second)).toBe('8');
-      first.destroy();
-      await expect.poll(() => watch(second)).toBeUndefined();
-    } finally {
+    const authorization = `Bearer ${token}`;
+    let server: RunningGrpcServer;
+    let sessions: ClientHttp2Session[];
+    const open = () => {
+      const session = connect(`http://127.0.0.1:${server.port}`).on('error', () => {});
+      sessions.push(session);
+      return session;
+    };
+    beforeEach(async () => {
+      server = await startGrpcServer({ address: '127.0.0.1:0', services: [], serviceTokens: [token] });
+      sessions = [];
+    });
+    afterEach(async () => {
       for (const session of sessions) session.destroy();
       await server.close(0);
-    }
+    });
+
+    it('closes its connection with the 33rd that has not ended', async () => {
+      const [service, stranger] = [open(), open()];
+      await once(watch(service, { authorization }), 'response');
+      for (let i = 0; i < 40; i++) watch(service);
+      // What has ended counts no more.
+      for (let i = 0; i < 34; i++) {
+        const stream = watch(stranger);
+        await once(stream, 'response');
+        stream.close();
+        await once(stream, 'close');
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      expect(stranger.closed).toBe(false);
+      for (let i = 0; i < 33; i++) watch(stranger);
+      await once(stranger, 'close');
+      await once(watch(service), 'response');
+      await once(watch(open()), 'response');
+    });
+
+    it('closes the oldest of more than 256 connections without a valid one', async () => {
+      const service = open();
+      await once(watch(service, { authorization }), 'response');
+      const [first, ...more] = Array.from({ length: 257 }, open) as [ClientHttp2Session];
+      await once(first, 'close');
+      expect([service, ...more].filter(({ destroyed }) => destroyed)).toEqual([]);
+    });
   });
 });
