@@ -21,8 +21,11 @@ const jitter = 0.1;
 const failingMsMax = 3 * 86_400_000;
 const gone = 410;
 
-/** Of an account, in one executor at a time: a destination that hangs holds its place for seconds. */
-export const deliveriesOfAccountMax = 8;
+/**
+ * Of an account, in one executor at a time: a destination that hangs holds its place for seconds. Half of the places that
+ * are free are left to others.
+ */
+export const deliveriesOfAccountMax = (free: number): number => Math.max(1, Math.min(8, Math.ceil(free / 2)));
 /** The least pause of a delivery that finds all places of its account taken. */
 const postponedMs = 1_000;
 
@@ -48,12 +51,15 @@ export async function settleDelivery(catalog: Catalog, delivery: DeliveryDoc): P
   const now = catalog.nowMs();
   const longestMs = delivery.lease === undefined ? longestPauseMs(delivery.attempts) : leaseMs;
   if (delivery.createdAt > now + clockSkewMsMax || (delivery.dueAt ?? 0) > now + longestMs + clockSkewMsMax)
-    await replaceDelivery(catalog, delivery, { dueAt: now, lease: undefined });
+    await replaceDelivery(catalog, delivery, {
+      dueAt: catalog.pace.nextAt(delivery.accountId, now),
+      lease: undefined,
+    });
 }
 
-/** Before the first attempt, the pace of the account or an hour of mails may let it wait. */
+/** Before the first attempt, the pace of the account or two hours of mails may let it wait. */
 const longestPauseMs = (attempts: number): number =>
-  Math.max((pausesS[attempts - 1] ?? 0) * 1_000 * (1 + jitter), 3_600_000);
+  Math.max((pausesS[attempts - 1] ?? 0) * 1_000 * (1 + jitter), 7_200_000);
 
 /** Resolves to undefined if another executor has it, or its destination may no longer be told. */
 export async function takeDelivery(
@@ -187,7 +193,7 @@ export async function redeliver(catalog: Catalog, accountId: string, deliveryId:
     const change: Members = {
       state: 'pending',
       attempts: 0,
-      dueAt: catalog.nowMs(),
+      dueAt: catalog.pace.nextAt(accountId, catalog.nowMs()),
       endedAt: null,
       lease: undefined,
     };

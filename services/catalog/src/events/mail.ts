@@ -14,6 +14,7 @@ import { dayMs, hourMs } from '../usage/use-counts.ts';
 import { confirmationOf } from './body.ts';
 import type { DeliveryDoc, DestinationDoc, MailPolicy } from './documents.ts';
 import { deliveryRecord, destinationsMax, eventRecords, makeDelivery, makeEvent } from './event.ts';
+import { stepMs } from './pace.ts';
 
 type MailMembers = Pick<
   DestinationDoc,
@@ -124,12 +125,16 @@ const separator = '~';
 export const linkOf = ({ url }: MailPolicy, { accountId, id, mailKey = '' }: DestinationDoc): string =>
   `${url}/mail/${[accountId, id, mailKey].join(separator)}/`;
 
-/** Resolves to the time at which another mail may be sent, or to undefined if one may be sent now. */
+/**
+ * Resolves to the time at which another mail may be sent, or to undefined if one may be sent now. Those that wait come one
+ * after the other, so that they do not hold up deliveries of others.
+ */
 export async function mailWaitsUntil(catalog: Catalog, accountId: string): Promise<number | undefined> {
   const now = catalog.nowMs();
   const endsAt = endOf(hourMs, now);
   const taken = await take(catalog, { accountId, id: `mail.${endsAt / hourMs}`, endsAt, count: 1 });
-  return taken > (catalog.mail?.hourlyMax ?? 0) ? endsAt : undefined;
+  const behind = taken - (catalog.mail?.hourlyMax ?? 0);
+  return behind > 0 ? endsAt + ((behind * stepMs) % hourMs) : undefined;
 }
 
 /** Throws NOT_FOUND unless the key in the token is that of the destination. */

@@ -12,7 +12,7 @@ export interface DeliveryPace {
 
 const perSecond = 20;
 const atOnce = 200;
-const stepMs = 1_000 / perSecond;
+export const stepMs = 1_000 / perSecond;
 /** An account that is dropped has at most as many at once again. */
 const accountsMax = 10_000;
 

@@ -5,8 +5,8 @@ interface Taker {
   limit: number;
   /** What it does now. */
   running: readonly { accountId: string; count: number }[];
-  /** The most that it does of one account. */
-  accountMax: number;
+  /** The most that it does of one account, while it could take so many more of all. */
+  accountMax(free: number): number;
 }
 
 /** What a process takes of what is due, and what must wait for a place of its account. */
@@ -19,7 +19,7 @@ export function shareOut<T extends { accountId: string }>(
   const later: T[] = [];
   for (const one of due) {
     const count = used.get(one.accountId) ?? 0;
-    if (count >= accountMax) later.push(one);
+    if (count >= accountMax(limit - mine.length)) later.push(one);
     else if (mine.length < limit) {
       mine.push(one);
       used.set(one.accountId, count + 1);

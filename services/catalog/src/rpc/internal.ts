@@ -5,6 +5,8 @@ import type {
   CatalogInternalServiceService,
   ResealedSource,
   SealedSecrets,
+  TakeDeliveriesRequest,
+  TakenDelivery,
 } from '@datahub/proto/catalog/v1/catalog_internal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -30,6 +32,8 @@ const pageMax = 1_000;
 const charactersMax = 4 * 1_048_576;
 /** Due deliveries that are looked at besides those that the executor can take. */
 const deliveriesBehind = 32;
+/** Looks of one call, each behind the deliveries that the one before has postponed. */
+const looksMax = 10;
 const resealMax = 100;
 /** The most queries of one source that are checked. */
 const checkedMax = 100_000;
@@ -100,23 +104,33 @@ export function createInternalCalls(catalog: Catalog, options: InternalOptions):
 }
 
 function createDeliveryCalls(catalog: Catalog) {
-  const { store } = catalog;
   return {
     takeDeliveries: async ({ limit, running }) => {
-      const now = catalog.nowMs();
-      const readMax = Math.min(limit, pageMax) + deliveriesBehind;
-      const { found: due, isAll } = await store.deliveries.findDue(now, readMax);
-      const { mine, later } = shareOut(due, { limit, running, accountMax: deliveriesOfAccountMax });
-      const taken = await Promise.allSettled(mine.map((delivery) => takeDelivery(catalog, delivery)));
-      // Those of other accounts may be behind them.
-      if (!isAll) await Promise.allSettled(later.map((delivery) => postponeDelivery(catalog, delivery)));
-      // What was leased must reach the executor. The rest is found again.
-      const deliveries = taken.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : []));
-      return { deliveries, lagMs: Math.max(0, now - (due[0]?.dueAt ?? now)) };
+      for (let looks = 1; ; looks++) {
+        const { deliveries, lagMs, isAll } = await takeDue(catalog, { limit, running });
+        if (deliveries.length > 0 || isAll || looks === looksMax) return { deliveries, lagMs };
+      }
     },
 
     endDelivery: async (request) => ({ state: await endDelivery(catalog, request) }),
   } satisfies Partial<InternalCalls>;
+}
+
+/** `isAll`: nothing is due besides what was looked at. */
+async function takeDue(
+  catalog: Catalog,
+  { limit, running }: Pick<TakeDeliveriesRequest, 'limit' | 'running'>,
+): Promise<{ deliveries: TakenDelivery[]; lagMs: number; isAll: boolean }> {
+  const now = catalog.nowMs();
+  const readMax = Math.min(limit, pageMax) + deliveriesBehind;
+  const { found: due, isAll } = await catalog.store.deliveries.findDue(now, readMax);
+  const { mine, later } = shareOut(due, { limit, running, accountMax: deliveriesOfAccountMax });
+  const taken = await Promise.allSettled(mine.map((delivery) => takeDelivery(catalog, delivery)));
+  // Those of other accounts may be behind them.
+  if (!isAll) await Promise.allSettled(later.map((delivery) => postponeDelivery(catalog, delivery)));
+  // What was leased must reach the executor. The rest is found again.
+  const deliveries = taken.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : []));
+  return { deliveries, lagMs: Math.max(0, now - (due[0]?.dueAt ?? now)), isAll };
 }
 
 function createSealedCalls(catalog: Catalog) {

@@ -27,7 +27,7 @@ export function createTickCalls(catalog: Catalog) {
       const nextInMs = Math.min(nextMaxMs, (next[0]?.dueAt ?? Number.POSITIVE_INFINITY) - now);
       if (nextInMs > 0) return { ticks: [], lagMs: 0, nextInMs };
       const due = next.filter(({ dueAt }) => dueAt !== null && dueAt <= now);
-      const { mine, later } = shareOut(due, { limit, running, accountMax: accountMax || takenMax });
+      const { mine, later } = shareOut(due, { limit, running, accountMax: () => accountMax || takenMax });
       const taken = await Promise.allSettled(mine.map((state) => takeTick(catalog, state)));
       const postpone = (state: WatchStateDoc) =>
         replaceState(catalog, state, { change: { dueAt: now + postponedMs } });

@@ -42,14 +42,10 @@ describe('deliveries', () => {
       ...{ secrets: [{ sealed: 's', expiresAt: null }], createdAt: 1, updatedAt: null },
       ...more,
     });
+  const event = (hubId = 'h') =>
+    makeEvent(catalog, { accountId: 'a', hubId, type: 'watch.failed', dataJson: '{"label":"w"}' });
   const tell = async (to: string[] = [], hubId = 'h'): Promise<void> => {
-    const event = await makeEvent(catalog, {
-      accountId: 'a',
-      hubId,
-      type: 'watch.failed',
-      dataJson: '{"label":"w"}',
-    });
-    for (const { collection, doc } of await eventRecords(catalog, event, to))
+    for (const { collection, doc } of await eventRecords(catalog, await event(hubId), to))
       await store[collection as 'deliveries' | 'events'].insert(doc as never);
   };
   const all = () => store.deliveries.find({ accountId: 'a', limit: 100 });
@@ -142,9 +138,53 @@ describe('deliveries', () => {
     const { takeDeliveries } = createInternalCalls(catalog, { leaseMs: 1, queryRunsMax: 1 });
     now += 2;
     const running = [{ accountId: 'a', count: 8 }];
-    await takeDeliveries({ limit: 8, running }, {} as never);
     const { deliveries } = await takeDeliveries({ limit: 8, running }, {} as never);
     expect(deliveries.map(({ accountId }) => accountId)).toEqual(['b']);
+  });
+
+  it('finds places that the destinations of several accounts, which all hang, have left', async () => {
+    const made = makeDelivery(catalog, await destination('one'), await event());
+    const insertOf = async (accountId: string, count: number, dueAt: number) => {
+      await insert('one', { accountId });
+      for (let i = 0; i < count; i++)
+        await store.deliveries.insert({ ...made, id: `${accountId}${i}`, accountId, dueAt });
+    };
+    for (let i = 0; i < 5; i++) await insertOf(`a${i}`, 60, now);
+    await insertOf('b', 1, now + 1);
+    now += 1;
+    const { takeDeliveries } = createInternalCalls(catalog, { leaseMs: 1, queryRunsMax: 1 });
+    const running: { accountId: string; count: number }[] = [];
+    const taken: string[] = [];
+    for (let asks = 0; asks < 10; asks++) {
+      const { deliveries } = await takeDeliveries({ limit: 32 - taken.length, running }, {} as never);
+      for (const { accountId } of deliveries) {
+        taken.push(accountId);
+        running.push({ accountId, count: taken.filter((one) => one === accountId).length });
+      }
+    }
+    expect(taken).toContain('b');
+    expect(taken.length).toBeLessThan(32);
+  });
+
+  it('keeps to the pace of the account when it is sent again', async () => {
+    for (let i = 0; i < 400; i++) await tell(['one']);
+    for (const one of await store.deliveries.find({ accountId: 'a', limit: 1_000 }))
+      await store.deliveries.replace({ ...one, state: 'failed', dueAt: null, version: 2 });
+    elapsed += 60_000;
+    now += 60_000;
+    for (const { id } of await store.deliveries.find({ accountId: 'a', limit: 1_000 }))
+      await redeliver(catalog, 'a', id);
+    expect((await store.deliveries.findDue(now, 1_000)).found).toHaveLength(201);
+  });
+
+  it('comes one after the other if it is a mail that waited for the next hour', async () => {
+    catalog.mail = { url: 'https://hub.example', domains: [], hourlyMax: 100 };
+    await insert('mail', { url: '', mailTo: 'a@a.example', mailKey: 'k1', confirmedAt: 1 });
+    const made = makeDelivery(catalog, await destination('mail'), await event());
+    for (let i = 0; i < 300; i++) await store.deliveries.insert({ ...made, id: `dh.dlv.${i}` });
+    for (let asks = 0; asks < 3; asks++) await take();
+    now = start + hourMs + 1_000;
+    expect((await store.deliveries.findDue(now, 1_000)).found).toHaveLength(20 + 100);
   });
 
   it('goes once to each destination that is named or wants its type, if it belongs to the hub', async () => {
