@@ -155,6 +155,26 @@ describe.skipIf(engine === undefined)('watches (need POSTGRES_URL)', () => {
     expect(told.map(({ type }) => type)).toEqual(['watch.firing', 'watch.resolved']);
   });
 
+  it('shows no rows of any event to a key that may not execute queries', async () => {
+    await client.query(`DELETE FROM ${table}`);
+    await insert(1);
+    const to = { label: 'd', url: 'http://127.0.0.1:1/', hubIds: [hubId] };
+    const { destinationId } = await api.ok(api.post('/v1/destinations', to));
+    const condition = { column: 'id', is: '=', value: 1 };
+    const { key, keyId } = await api.ok(api.post('/v1/keys', { name: 'reader', scopes: ['watches:read'] }));
+    for (const when of [condition, 'always']) {
+      const watchId = await create({ when, include: ['title'], to: [destinationId] });
+      const { eventId } = await run(watchId);
+      const [{ data }] = (await eventsOf(watchId, 1)) as [any];
+      expect(data.rows).toEqual([{ title: 't' }]);
+      const { events } = await api.ok(api.get(`/v1/events?hubId=${hubId}&limit=500`, { key }));
+      const { rows: _, ...withoutRows } = data;
+      expect(events.find((one: any) => one.eventId === eventId).data).toEqual(withoutRows);
+    }
+    await api.ok(api.delete(`/v1/keys/${keyId}`));
+    await api.ok(api.delete(`/v1/destinations/${destinationId}`));
+  });
+
   it('compares numbers with all their digits, and shows the value as it was written', async () => {
     const long = await store('SELECT 9007199254740993 AS v');
     const isMet = async (is: string, digits: string) => {
@@ -225,6 +245,31 @@ describe.skipIf(engine === undefined)('watches (need POSTGRES_URL)', () => {
     );
     expect(tried.outcome).toBe('ok');
     expect((await client.query(`SELECT id FROM ${table}`)).rows).toEqual([{ id: '7' }]);
+  });
+
+  it('does not say of a write that it failed if its rows cannot be told', async () => {
+    await client.query(`DELETE FROM ${table}`);
+    const writing = await store(`INSERT INTO ${table} (id) SELECT generate_series(1, 20) RETURNING id`, {
+      command: 'INSERT',
+    });
+    const limits = { maxRows: 5 };
+    const cut = await api.ok(api.post('/v1/keys', { name: 'cut', scopes: ['*'], limits }));
+    const body = { queryId: writing, when: 'always' };
+    const faults = [
+      { code: 'RESULT_TRUNCATED', watchId: await create(body, cut.key) },
+      { code: 'VALIDATION', watchId: await create({ ...body, include: ['nope'] }) },
+    ];
+    for (const { code, watchId } of faults) {
+      await client.query(`DELETE FROM ${table}`);
+      const { outcome, detail, ...ran } = await run(watchId);
+      expect([ran.code, outcome, detail]).toEqual([
+        code,
+        'unknown',
+        expect.stringMatching(/^The query has written/),
+      ]);
+      expect((await client.query(`SELECT count(*)::int AS n FROM ${table}`)).rows).toEqual([{ n: 20 }]);
+    }
+    await api.ok(api.delete(`/v1/keys/${cut.keyId}`));
   });
 
   it('tries a watch that is not stored', async () => {

@@ -120,7 +120,7 @@ const firstIdAt = ({ namespace }: Catalog, atMs: number): string =>
 
 /** For a key that may not execute queries. */
 function withoutRows(doc: EventDoc): EventDoc {
-  if (doc.type !== 'watch.rows') return doc;
+  if (!doc.type.startsWith('watch.')) return doc;
   const kept = [...membersOf(doc.dataJson)].filter(([name]) => name !== 'rows');
   return { ...doc, dataJson: `{${kept.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join()}}` };
 }

@@ -34,7 +34,17 @@ export interface WatchExecution {
 /** A run that has so often lost its place fails. */
 const triesMax = 3;
 
-/** Throws RESULT_TRUNCATED if a limit cut the rows, PlaceLost, and the errors of `FoundRows` and of executions. */
+/** The query has written, and what it returned cannot be told. */
+export class Untold extends HubError {
+  constructor(cause: HubError) {
+    super(cause.code, `The query has written, and its rows cannot be told: ${cause.message}`, { cause });
+  }
+}
+
+/**
+ * Throws RESULT_TRUNCATED if a limit cut the rows, PlaceLost, and the errors of `FoundRows` and of executions. What is wrong
+ * with the rows of a write does not end its execution, and is Untold.
+ */
 export async function executeWatch(options: WatchExecution): Promise<Found> {
   const { ctx, memory } = options;
   for (let tries = 1; ; tries++) {
@@ -51,15 +61,18 @@ export async function executeWatch(options: WatchExecution): Promise<Found> {
 
 async function executeOnce(options: WatchExecution, stop: CallStop): Promise<Found> {
   const { settings, writes, dryRun, version, before, executor, ctx, memory } = options;
+  const keepsRunning = writes && !dryRun;
   let found: FoundRows | undefined;
+  let fault: unknown;
   // What rows are compared with is not kept while the query has none.
   const begin = async () => {
     await memory.keep(comparedBytesOf(before?.rows ?? 0));
-    return new FoundRows(settings, await before?.read(), { writes });
+    return new FoundRows(settings, await before?.read());
   };
   const use = async (rows: Parameters<FoundRows['add']>[0][]) => {
     found ??= await begin();
-    for (const row of rows) found.add(row);
+    if (fault === undefined) fault = faultOf(found, rows);
+    if (fault !== undefined && !keepsRunning) throw fault;
     await memory.keep(found.keptBytes);
   };
   const reader = new RowReader({ use, stop });
@@ -73,7 +86,22 @@ async function executeOnce(options: WatchExecution, stop: CallStop): Promise<Fou
     cache: { bypass: true, etags: [], anyEtag: false },
   };
   await executeInto(reader, { executor, execution, ctx });
-  if (reader.isTruncated)
-    throw new HubError('RESULT_TRUNCATED', 'A limit of the key or of the hub cut the rows of the query.');
-  return (found ?? (await begin())).finish();
+  try {
+    if (fault !== undefined) throw fault;
+    if (reader.isTruncated)
+      throw new HubError('RESULT_TRUNCATED', 'A limit of the key or of the hub cut the rows of the query.');
+    return await (found ?? (await begin())).finish();
+  } catch (err) {
+    throw keepsRunning && err instanceof HubError ? new Untold(err) : err;
+  }
+}
+
+/** What is wrong with one of the rows. */
+function faultOf(found: FoundRows, rows: Parameters<FoundRows['add']>[0][]): unknown {
+  try {
+    for (const row of rows) found.add(row);
+    return undefined;
+  } catch (err) {
+    return err;
+  }
 }

@@ -59,13 +59,10 @@ export class FoundRows {
   #changes: RowChanges = { new: 0, changed: 0, gone: 0 };
   /** The columns of the settings that no row has had. Documents can lack members, so one row does not tell. */
   readonly #missing: Set<string>;
-  readonly #writes: boolean;
 
-  /** `writes`: the rows are of a write, which a row without a column rolls back. */
-  constructor(settings: FoundSettings, before: Before | undefined, { writes = false } = {}) {
+  constructor(settings: FoundSettings, before: Before | undefined) {
     this.#settings = settings;
     this.#before = before;
-    this.#writes = writes;
     const { by, include, condition } = settings;
     this.#missing = new Set([...by, ...include, ...(condition === undefined ? [] : [condition.column])]);
     this.#known = before && toMap(before.rows);
@@ -76,12 +73,11 @@ export class FoundRows {
     return keptBytesOf(this.#before) + this.#seen.size * comparedRowBytes + this.#toldBytes;
   }
 
-  /** Throws RESULT_TOO_LARGE, KEY_NOT_UNIQUE, or VALIDATION for a row of a write that lacks a column. */
+  /** Throws RESULT_TOO_LARGE, KEY_NOT_UNIQUE, or VALIDATION for a row that cannot be read. */
   add({ number, values }: Row): void {
     if (typeof values === 'string') throw new HubError('VALIDATION', `Row ${number} ${values}.`);
     this.#rows += 1;
     for (const name of this.#missing) if (values.has(name)) this.#missing.delete(name);
-    if (this.#writes) this.#requireColumns();
     const { when, condition } = this.#settings;
     if (isComparing(when)) this.#compare(values);
     else if (when === 'always') this.#tell(values);

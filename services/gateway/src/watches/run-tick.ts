@@ -14,7 +14,7 @@ import {
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import { repeated } from '../rows/repeated.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { executeWatch, type RunBefore, type WatchExecution } from './execute-watch.ts';
+import { executeWatch, type RunBefore, Untold, type WatchExecution } from './execute-watch.ts';
 import { type Found, rowsOfDigest } from './found-rows.ts';
 import { type LargeRuns, PlaceLost, RunMemory } from './run-memory.ts';
 
@@ -99,7 +99,7 @@ async function execute(
     if (code === 'INTERNAL') onFailure(err);
     // A write whose answer was lost is never started again.
     const isLost = err instanceof HubError && err.lost === true;
-    const isStopped = stop.aborted || err instanceof PlaceLost;
+    const isStopped = stop.aborted || err instanceof PlaceLost || err instanceof Untold;
     const isUnknown = writes && (code === 'OUTCOME_UNKNOWN' || isLost || isStopped);
     const outcome = isUnknown ? 'unknown' : 'failed';
     const detail = message.slice(0, detailCharactersMax).toWellFormed();
