@@ -123,12 +123,12 @@ const mailIsOff = new HubError('CONFLICT', 'The operator has set no mail server.
 const isOwn = (err: unknown): err is HubError => err instanceof HubError && err.code === 'CONFLICT';
 
 async function mailTo(
-  { deliveryId: id, body, mail }: TakenDelivery,
+  { accountId, deliveryId: id, body, mail }: TakenDelivery,
   { mailer }: DeliveryRunnerOptions,
   signal: AbortSignal,
 ): Promise<number> {
   if (mailer === undefined || mail === undefined) throw mailIsOff;
-  return mailer.send({ id, body, ...mail }, signal);
+  return mailer.send({ accountId, id, body, ...mail }, signal);
 }
 
 /** A refused address looks like one that does not answer. */

@@ -1,6 +1,7 @@
 /** Sends events as mail through the operator's SMTP server. The library is loaded with the first mail. */
 
 import { onAbort, orAborted } from '@datahub/service-kit/call/abort';
+import { HubError } from '@datahub/service-kit/call/error';
 import { createFairSemaphore } from '@datahub/service-kit/fair-semaphore';
 import type { Transporter } from 'nodemailer';
 
@@ -14,6 +15,7 @@ export interface MailSettings {
 }
 
 export interface Mail {
+  accountId: string;
   /** Of the delivery: the same in each attempt. */
   id: string;
   to: string;
@@ -24,7 +26,10 @@ export interface Mail {
 }
 
 export interface Mailer {
-  /** Resolves to the code of the server's answer. Rejects if there is none. Once `signal` aborts, nothing more is sent. */
+  /**
+   * Resolves to the code of the server's answer to the mail. Rejects if there is none, with CONFLICT if the server refused
+   * the hub. Once `signal` aborts, nothing more is sent.
+   */
   send(mail: Mail, signal: AbortSignal): Promise<number>;
   close(): void;
 }
@@ -44,10 +49,10 @@ export function createMailer(settings: MailSettings): Mailer {
   /** Each has one connection, which serves one mail at a time, so that the connection of a mail can be ended. */
   const idle: Transporter[] = [];
   return {
-    send: async ({ id, to, body, unsubscribeUrl }, signal) => {
+    send: async ({ accountId, id, to, body, unsubscribeUrl }, signal) => {
       const { subject, text } = JSON.parse(body) as { subject: string; text: string };
       const domain = settings.from.replace(/^.*@|>.*$/g, '');
-      const release = await places.acquire('', signal);
+      const release = await places.acquire(accountId, signal);
       using _place = { [Symbol.dispose]: release };
       const transport = idle.pop() ?? (await open(settings));
       using _listening = onAbort(signal, () => transport.close({ force: true }));
@@ -102,8 +107,15 @@ async function open({ server, user, password }: MailSettings): Promise<Transport
 
 const codeOf = (response = ''): number => Number(/^\d{3}/.exec(response)?.[0] ?? 0);
 
-/** The code with which the server refused the mail, such as 550. */
-function refusedWith(err: { responseCode?: number }): number {
-  if (err.responseCode === undefined) throw err;
-  return err.responseCode;
+/** Where a server refuses a recipient or a text. What it refuses before is the sender or the log-in, in any mail. */
+const ofMail = ['RCPT TO', 'DATA'];
+
+/** The code with which the server refused the mail, such as 550. Throws CONFLICT if it refused the hub. */
+function refusedWith(err: { responseCode?: number; command?: string }): number {
+  const { responseCode, command = '' } = err;
+  if (responseCode === undefined) throw err;
+  if (ofMail.includes(command)) return responseCode;
+  throw new HubError('CONFLICT', `The operator's mail server refused the hub with ${responseCode}.`, {
+    cause: err,
+  });
 }

@@ -10,14 +10,26 @@ const received: { to: string[]; from: string; source: string }[] = [];
 const logIns: string[] = [];
 
 async function open(
-  options: { refuses?: boolean; hangs?: boolean; answersAfterMs?: number } = {},
+  options: {
+    refuses?: boolean;
+    refusesHub?: 'log-in' | 'sender';
+    hangs?: boolean;
+    answersAfterMs?: number;
+  } = {},
 ): Promise<void> {
   server = new SMTPServer({
     ...{ authOptional: false, allowInsecureAuth: true, disabledCommands: ['STARTTLS'], logger: false },
     onAuth: ({ username, password }, _session, done) => {
       logIns.push(`${username} ${password}`);
-      done(null, { user: username });
+      if (options.refusesHub === 'log-in') done(Object.assign(new Error('expired'), { responseCode: 535 }));
+      else done(null, { user: username });
     },
+    onMailFrom: (_address, _session, done) =>
+      done(
+        options.refusesHub === 'sender'
+          ? Object.assign(new Error('quota exceeded'), { responseCode: 550 })
+          : null,
+      ),
     onRcptTo: (_address, _session, done) => {
       if (options.refuses) done(Object.assign(new Error('no such mailbox'), { responseCode: 550 }));
       else if (!options.hangs) setTimeout(done, options.answersAfterMs ?? 0);
@@ -43,9 +55,10 @@ afterEach(async () => {
   await new Promise<void>((resolve) => server.close(resolve));
 });
 
-const send = (subject = 'New orders', signal = new AbortController().signal) =>
+const send = (subject = 'New orders', signal = new AbortController().signal, accountId = 'a') =>
   mailer.send(
     {
+      accountId,
       id: 'dh.dlv.one',
       to: 'ann@example.org',
       body: JSON.stringify({ subject, text: 'one line\n' }),
@@ -90,6 +103,25 @@ it('says with which code the server refused, and gives up at the end of the atte
   await open({ hangs: true });
   await expect(send('x', AbortSignal.timeout(200))).rejects.toThrow();
   mailer.close();
+});
+
+it.each([
+  ['log-in', 535],
+  ['sender', 550],
+] as const)('takes a refused %s for no refusal of the mail', async (refusesHub, code) => {
+  await open({ refusesHub });
+  await expect(send()).rejects.toMatchObject({
+    code: 'CONFLICT',
+    message: `The operator's mail server refused the hub with ${code}.`,
+  });
+});
+
+it('serves accounts in turn', async () => {
+  await open({ answersAfterMs: 20 });
+  const signal = new AbortController().signal;
+  await Promise.all([...[1, 2, 3, 4, 5].map((i) => send(`a${i}`)), send('b', signal, 'b')]);
+  const subjects = received.map(({ source }) => /Subject: (.*)\r/.exec(source)?.[1]);
+  expect(subjects.indexOf('b')).toBeLessThan(4);
 });
 
 it('sends nothing after the end of the attempt, and serves the mails that waited', async () => {
