@@ -13,7 +13,7 @@ import type { GatewayConfig } from './config.ts';
 import { type Bodies, createBodies, createBodyDrain, isIgnoredBody } from './http/bodies.ts';
 import { createIdempotency, requireNoIdempotencyKey } from './http/idempotency.ts';
 import { createListener, createMalformedResponse, listenerOptions } from './http/listener.ts';
-import { createOpenBodies } from './http/open-bodies.ts';
+import { createOpenBodies, type OpenBodies } from './http/open-bodies.ts';
 import { problemHeaders, readHeaders, unstoredHeaders } from './http/problem-details.ts';
 import { createQueryTargets } from './http/query-targets.ts';
 import { RequestContext, requestIdOf } from './http/request-context.ts';
@@ -97,8 +97,9 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
     bytesMax: config.responsesBytesMax,
     keyBytesMax: config.keyResponsesBytesMax,
   });
+  const openBodies = createOpenBodies();
   const drain = createBodyDrain();
-  addRequestContext(app, { config, deps, bodies, responseBudget, drain });
+  addRequestContext(app, { config, deps, bodies, openBodies, responseBudget, drain });
   app.setValidatorCompiler(createBodyValidators());
   await app.register(cors, {
     origin: config.corsOrigins.includes('*') ? '*' : config.corsOrigins,
@@ -130,7 +131,7 @@ export async function createApp(config: GatewayConfig, deps: AppDeps): Promise<F
   const routes = listRoutes({ ...deps, settings, signatures });
   const provider = hostOfProvider(config);
   registerHealth(app, deps.readiness, { openApi: () => buildOpenApi(routes), provider, ...settings });
-  registerPages(app, config, deps);
+  registerPages(app, config, { ...deps, openBodies });
   const mcp = createMcpRoute({ ...deps, settings, publicOrigin: deps.publicOrigin });
   await app.register(async (v1) => registerV1(v1, { routes: [...routes, mcp], settings, config, deps }));
   return app;
@@ -153,21 +154,25 @@ const createFailures = (
 const hostOfProvider = ({ oidc }: GatewayConfig) => oidc && URL.parse(oidc.issuer)?.host;
 
 /** What browsers open without a key. */
-function registerPages(app: FastifyInstance, config: GatewayConfig, deps: AppDeps): void {
-  const openBodies = createOpenBodies();
+function registerPages(
+  app: FastifyInstance,
+  config: GatewayConfig,
+  deps: AppDeps & { openBodies: OpenBodies },
+): void {
   registerConsole(app, { enabled: config.console });
   if (deps.signIn !== undefined && allowsSignIn(config))
     registerSignIn(app, { ...deps, signIn: deps.signIn });
   registerMailPage(app, deps);
-  if (config.oidc !== undefined) registerSignInRoutes(app, config.oidc, { ...deps, openBodies });
+  if (config.oidc !== undefined) registerSignInRoutes(app, config.oidc, deps);
   const provider = hostOfProvider(config);
-  if (config.oauth !== undefined) registerOAuth(app, config.oauth, { ...deps, openBodies, provider });
+  if (config.oauth !== undefined) registerOAuth(app, config.oauth, { ...deps, provider });
 }
 
 interface RequestOptions {
   config: GatewayConfig;
   deps: AppDeps;
   bodies: Bodies;
+  openBodies: OpenBodies;
   responseBudget: ResponseBudget;
   drain: ReturnType<typeof createBodyDrain>;
 }
@@ -176,6 +181,7 @@ function addMembers(app: FastifyInstance): void {
   app.decorateRequest('context');
   app.decorateRequest('parsed', undefined);
   app.decorateRequest('bodyBytes', 0);
+  app.decorateRequest('openBytes', 0);
   app.decorateRequest('responseBytes', 0);
   app.decorateRequest('operationId', undefined);
   app.decorateRequest('operationAttempt', undefined);
@@ -196,7 +202,7 @@ function addMembers(app: FastifyInstance): void {
 /** Adds the members of each request, the writer of responses, and the hooks that run for every path. */
 function addRequestContext(
   app: FastifyInstance,
-  { config, deps, bodies, responseBudget, drain }: RequestOptions,
+  { config, deps, bodies, openBodies, responseBudget, drain }: RequestOptions,
 ): void {
   app.setReplySerializer(writeJson);
   addMembers(app);
@@ -216,6 +222,7 @@ function addRequestContext(
     },
     release: (request) => {
       bodies.release(request);
+      openBodies.release(request);
       responseBudget.release(request);
     },
   });

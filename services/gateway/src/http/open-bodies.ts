@@ -1,7 +1,8 @@
 /**
  * Reads the bodies of requests that need no key. Anybody may send them, so they have no share in the budget of the keys:
- * all of them together hold a fixed number of bytes. The body that began first makes room for others. Its client has had
- * the most time to send it, so clients that send slowly cannot keep others out.
+ * all of them together hold a fixed number of bytes until they are answered. Of those that are still read, the body that
+ * began first makes room for others. Its client has had the most time to send it, so clients that send slowly cannot keep
+ * others out.
  */
 
 import type { IncomingMessage } from 'node:http';
@@ -12,6 +13,8 @@ import { whenClientLeft } from './bodies.ts';
 export interface OpenBodies {
   /** A parser for `addContentTypeParser`. `parse` gets the text, and may throw a `HubError`. */
   as<Value>(parse: (text: string) => Value): Parser;
+  /** Forgets the body of a request, once nothing needs it. */
+  release(request: FastifyRequest): void;
 }
 
 type Parser = (
@@ -21,7 +24,14 @@ type Parser = (
 ) => void;
 
 export const formType = 'application/x-www-form-urlencoded';
-export const parseForm = (text: string): URLSearchParams => new URLSearchParams(text);
+const parametersMax = 1_000;
+
+/** Throws VALIDATION for too many parameters, which would take long. */
+export function parseForm(text: string): URLSearchParams {
+  if (text.split('&', parametersMax + 1).length > parametersMax)
+    throw new HubError('VALIDATION', `A form has at most ${parametersMax} parameters.`);
+  return new URLSearchParams(text);
+}
 
 interface Reading {
   chunks: Buffer[];
@@ -33,9 +43,9 @@ interface Reading {
 const bodyBytesMax = 65_536;
 const defaultBytesMax = 16_777_216;
 
-/** `bytesMax` is the most that all bodies hold that have not ended. */
+/** `bytesMax` is the most that all bodies hold that are read or wait for their answer. */
 export function createOpenBodies(bytesMax = defaultBytesMax): OpenBodies {
-  /** Those that have not ended, the oldest first. */
+  /** Those that are read, the oldest first. */
   const readings = new Set<Reading>();
   let held = 0;
 
@@ -47,6 +57,10 @@ export function createOpenBodies(bytesMax = defaultBytesMax): OpenBodies {
   };
 
   return {
+    release: (request) => {
+      held -= request.openBytes;
+      request.openBytes = 0;
+    },
     as: (parse) => (request, payload, done) => {
       const reading: Reading = {
         chunks: [],
@@ -54,7 +68,8 @@ export function createOpenBodies(bytesMax = defaultBytesMax): OpenBodies {
         finish: (err, value) => {
           if (!readings.delete(reading)) return;
           payload.off('data', take).off('end', end).off('error', leave);
-          held -= reading.bytes;
+          if (err === null) request.openBytes = reading.bytes;
+          else held -= reading.bytes;
           reading.chunks = [];
           done(err, value);
         },
@@ -92,6 +107,6 @@ const tooLarge = () =>
 const crowdedOut = () =>
   new HubError(
     'UNAVAILABLE',
-    'The hub reads too many other bodies, and this one has taken the longest. Try again.',
+    'The hub has too many other bodies, and this one has taken the longest. Try again.',
     { retryable: true, retryAfterMs: 1_000 },
   );

@@ -175,6 +175,8 @@ declare module 'fastify' {
     parsed: ParsedBody | undefined;
     /** The number of bytes that the request uses of the budget for bodies. */
     bodyBytes: number;
+    /** The number of bytes of its body if it needs no key. */
+    openBytes: number;
     /** The number of bytes that its response uses of the budget for responses. */
     responseBytes: number;
     /** The record of an operation with an idempotency key, until it is finished. */

@@ -1,5 +1,6 @@
 /** `/oauth/token`, `/oauth/revoke` and `/oauth/register`, which programs call. */
 
+import { redirectUriBounds } from '@datahub/contract/people/oauth';
 import { audienceOfToken, formOfKey } from '@datahub/service-kit/api-key';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -94,10 +95,11 @@ export async function registerClient(
 ): Promise<unknown> {
   const { client_name, redirect_uris } = Object(request.body) as Record<string, unknown>;
   const uris = Array.isArray(redirect_uris) ? redirect_uris : [];
-  if (uris.length === 0 || !uris.every((uri) => typeof uri === 'string'))
+  const { max } = redirectUriBounds.entries;
+  if (uris.length === 0 || uris.length > max || !uris.every((uri) => typeof uri === 'string'))
     return sendOAuthError(reply, {
       ...{ status: 400, error: 'invalid_redirect_uri' },
-      detail: 'redirect_uris must be a list of addresses.',
+      detail: `redirect_uris must be a list of 1 to ${max} addresses.`,
     });
   const name = typeof client_name === 'string' ? shorten(client_name).trim() : '';
   const network = networkOf(addressOf(request));

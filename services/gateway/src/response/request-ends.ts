@@ -29,7 +29,7 @@ export function createRequestEnds({ deadlines, answered, release }: Options): Re
       }
       request.disconnected = true;
       // What was begun ends later, and needs its memory until then: at the time limit if nothing tells of its end.
-      if (request.bodyBytes + request.responseBytes > 0)
+      if (request.bodyBytes + request.openBytes + request.responseBytes > 0)
         request.heldUntil = deadlines.add(context.deadlineAt - performance.now(), () => release(request));
     },
 

@@ -4,19 +4,23 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import Fastify from 'fastify';
 import { afterEach, expect, it } from 'vitest';
 import { createListener } from '../../src/http/listener.ts';
-import { createOpenBodies } from '../../src/http/open-bodies.ts';
+import { createOpenBodies, parseForm } from '../../src/http/open-bodies.ts';
 
 let server: Server | undefined;
 const sockets: Socket[] = [];
 const failures: (string | undefined)[] = [];
+/** The lengths of the bodies that were read. */
+const read: number[] = [];
 afterEach(() => {
   failures.length = 0;
+  read.length = 0;
   for (const socket of sockets.splice(0)) socket.destroy();
   server?.close();
 });
 
-/** A server that answers with the body, or with the error's code. */
-async function serve(bytesMax?: number): Promise<void> {
+/** A server that answers with the body, or with the error's code, once `work` is done. */
+async function serve(bytesMax?: number, work?: Promise<void>): Promise<void> {
+  const bodies = createOpenBodies(bytesMax);
   const app = Fastify({
     serverFactory: (handler) => {
       server = createListener(handler);
@@ -24,15 +28,21 @@ async function serve(bytesMax?: number): Promise<void> {
     },
   });
   app.removeAllContentTypeParsers();
+  app.decorateRequest('openBytes', 0);
   app.addContentTypeParser(
     'text/plain',
-    createOpenBodies(bytesMax).as((text) => text),
+    bodies.as((text) => text),
   );
+  app.addHook('onResponse', async (request) => bodies.release(request));
   app.setErrorHandler((err: { code?: string }, _request, reply) => {
     failures.push(err.code);
     return reply.send(err.code);
   });
-  app.post('/', async ({ body }) => (body as string).slice(0, 20));
+  app.post('/', async ({ body }) => {
+    read.push((body as string).length);
+    await work;
+    return (body as string).slice(0, 20);
+  });
   await app.listen({ port: 0, host: '127.0.0.1' });
 }
 
@@ -79,6 +89,22 @@ it('ends the body that began first when all together are too many, and reads the
   await expect.poll(() => ended).toEqual([0, 1]);
   slow[3]?.write('x'.repeat(10_000));
   expect(await answerTo(slow[3] as Socket)).toBe('x'.repeat(20));
+});
+
+it('counts bodies until they are answered', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  await serve(100_000, promise);
+  const waiting = [begin(40_000, 'x'.repeat(40_000)), begin(40_000, 'x'.repeat(40_000))].map(answerTo);
+  await expect.poll(() => read).toHaveLength(2);
+  expect(await answerTo(begin(40_000, 'y'.repeat(40_000)))).toBe('UNAVAILABLE');
+  resolve();
+  expect(await Promise.all(waiting)).toEqual(Array(2).fill('x'.repeat(20)));
+  expect(await answerTo(begin(60_000, 'z'.repeat(60_000)))).toBe('z'.repeat(20));
+});
+
+it('reads no form with thousands of parameters', () => {
+  expect(parseForm('a=1&b=2').get('b')).toBe('2');
+  expect(() => parseForm('a&'.repeat(30_000))).toThrow(/at most 1000 parameters/);
 });
 
 it('says of a client that leaves in the middle of a body that it has left', async () => {
