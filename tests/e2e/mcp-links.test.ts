@@ -1,6 +1,7 @@
 /** The link to all rows in the result of a tool. */
 
 import { expect, it } from 'vitest';
+import { rawJSON } from '../../packages/contract/src/exact-json.ts';
 import { api, apiOf, createSource } from '../support/hub.ts';
 
 it('names hub and query by their paths, and a key that names the query can follow it', async () => {
@@ -18,7 +19,7 @@ it('names hub and query by their paths, and a key that names the query can follo
     path: 'lists/many',
     tool: { description: 'Many rows.' },
   };
-  const context = [{ key: 'least', type: 'integer' }];
+  const context = [{ key: 'least', type: 'bigint' }];
   const stored = await api.ok(api.post('/v1/queries', { ...body, context }));
   const { queryId } = stored.config.query;
   const limits = { queries: [`${path}/lists/many`] };
@@ -26,14 +27,14 @@ it('names hub and query by their paths, and a key that names the query can follo
   const { key } = await api.ok(api.post('/v1/keys', { name: 'agent', scopes, limits }));
   const agent = apiOf(key);
   const whole = async () => {
-    const params = { name: 'lists__many', arguments: { least: 0 } };
+    const params = { name: 'lists__many', arguments: { least: rawJSON('-9007199254740993') } };
     const headers = { accept: 'application/json' };
     const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
     const { text } = await agent.post('/mcp', message, { headers });
     return JSON.parse(text).result.structuredContent.whole as string;
   };
   const { pathname, search } = new URL(await whole());
-  expect(pathname + search).toBe(`/v1/hubs/${path}/data/lists/many?least=0`);
+  expect(pathname + search).toBe(`/v1/hubs/${path}/data/lists/many?least=-9007199254740993`);
   expect((await agent.ok(agent.get(pathname + search))).data).toHaveLength(125);
 
   // Without a path of the hub, the id leads to the query. The name of the key's limit stands for nothing then.

@@ -1,5 +1,6 @@
 /** Runs a tool through the same calls of services as its route of REST. */
 
+import { elementsOf, membersOf } from '@datahub/contract/json-text';
 import type { Cut } from '@datahub/executor-session/executor';
 import { CallForm, Format } from '@datahub/proto/executor/v1/executor';
 import type { CallStop } from '@datahub/service-kit/call/call';
@@ -13,6 +14,7 @@ import { toDocuments } from '../resources/summarize.ts';
 import { JsonText, writeJson } from '../response/json-splices.ts';
 import type { ResponseSettings } from '../response/streamed-response.ts';
 import { RecordSplitter } from '../rows/records.ts';
+import { toText } from '../rows/row-reader.ts';
 import { executeInto, stoppable, type WorkingReply } from '../rows/stoppable.ts';
 import { isRefused } from '../telemetry/usage-counter.ts';
 import type { Upstreams } from '../upstreams.ts';
@@ -100,11 +102,12 @@ async function runQuery(
   const secret = secrets.find((key) => Object.hasOwn(values, key));
   if (secret !== undefined)
     throw new HubError('CONTEXT_INVALID', `${secret} is secret and is not an argument of this tool.`);
+  const contextJson = valuesJson(request, path, values);
   const { ctx, stop } = stoppable(request.context);
   const reply = new BoundedRows({ bytesMax: rowBytesMax, stop: reads ? stop : undefined });
   const execution = {
     queryId,
-    contextJson: valuesJson(request, path, values),
+    contextJson,
     options: { dryRun: false, meta: false, numbersAsStrings: false, strict: true, maxRows: rowsMax },
     format: Format.FORMAT_NDJSON,
     callForm: CallForm.CALL_FORM_TOOL,
@@ -119,7 +122,7 @@ async function runQuery(
     ...(reply.isTruncated ? { truncated: true } : {}),
     ...(reply.hasMoreResults ? { moreResults: true } : {}),
     // Reading the rows of a write again would write again.
-    ...(reply.isTruncated && reads ? { whole: linkTo(await placeOf(query, call), values, origin) } : {}),
+    ...(reply.isTruncated && reads ? { whole: linkTo(await placeOf(query, call), contextJson, origin) } : {}),
   });
 }
 
@@ -148,14 +151,18 @@ async function placeOf(
     : { url: `/v1/hubs/${hubPath}/data/${path}`, members: `the hubId ${hubPath}, the path ${path}` };
 }
 
-/** Where a program with the key gets all rows. */
-function linkTo(place: Place, values: Record<string, unknown>, origin: string): string {
+/** Where a program with the key gets all rows. Numbers keep their digits. */
+function linkTo(place: Place, contextJson: string, origin: string): string {
   const search = new URLSearchParams();
-  let fits = true;
-  for (const [name, value] of Object.entries(values)) {
-    const list = Array.isArray(value) ? value : [value];
-    if (list.length === 0 || list.some((one) => one === null || typeof one === 'object')) fits = false;
-    for (const one of list) search.append(name, String(one));
+  let fits = contextJson.length <= linkLengthMax;
+  for (const [name, json] of fits ? membersOf(contextJson) : []) {
+    const list = json.startsWith('[') ? elementsOf(json) : [json];
+    if (list.length === 0) fits = false;
+    for (const one of list) {
+      const text = /^[[{]/.test(one) ? undefined : toText(one);
+      if (text === undefined) fits = false;
+      else search.append(name, text);
+    }
   }
   const url = `${origin}${place.url}${search.size === 0 ? '' : `?${search}`}`;
   if (fits && url.length <= linkLengthMax) return url;
