@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { executablePath } from '../support/browser/chromium.ts';
-import { useConsole } from '../support/browser/console.ts';
+import { holdAnswers, useConsole } from '../support/browser/console.ts';
 import { api, createSource } from '../support/hub.ts';
 
 /** Texts that editors like to complete, to pair or to indent. */
@@ -180,5 +180,24 @@ describe.skipIf(executablePath === undefined)('typing in the console (needs Chro
     await page.keyboard.type(' keys');
     expect(await textOf(page)).toBe('SELECT 1 AS one,\n  2 AS two FROM sales -- more keysSELECT 0');
     await page.unroute('**/console/editor.js');
+  });
+
+  it('keeps what is typed while a new query is checked and stored', async () => {
+    await prepare();
+    const { page } = shared;
+    await goTo('new-query');
+    await page.locator('.code').click();
+    await page.locator('.editor[data-state=open]').waitFor();
+    await page.keyboard.press('Control+a');
+    await page.keyboard.insertText('SELECT 1 AS one');
+    const release = await holdAnswers(page, '**/v1/queries/check');
+    await page.getByRole('button', { name: 'Create query' }).click();
+    await page.locator('.cm-content').click();
+    await page.keyboard.press('Control+End');
+    await page.keyboard.type(', 2 AS two');
+    release();
+    await page.getByText('Draft · not published').waitFor();
+    await expect.poll(() => textOf(page)).toBe('SELECT 1 AS one, 2 AS two');
+    await page.unroute('**/v1/queries/check');
   });
 });

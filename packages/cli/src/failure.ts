@@ -1,6 +1,6 @@
 /** How a command fails: its message and its exit code. */
 
-import type { Problem } from '@datahub/client';
+import type { Problem, ProblemError } from '@datahub/client';
 
 /** A failure whose message says it all. */
 export class CommandError extends Error {
@@ -53,4 +53,20 @@ export function exitCodeOf(problem: Problem): number {
   if (status === 404) return exitCodes.notFound;
   if (status === 409 || status === 412) return exitCodes.conflict;
   return status === 0 || status === 429 || status >= 500 ? exitCodes.unavailable : exitCodes.failed;
+}
+
+export function describeProblem({ problem, message, requestId }: ProblemError): string {
+  const isLost = isUnknown(problem) && problem.code !== 'OUTCOME_UNKNOWN';
+  if (isLost) return `${message} If this was a change, it may have been made: look before you try again.`;
+  if (isOfProxy(problem)) return `Not the hub, but something before it answered: ${message}`;
+  if (problem.status === 0) return `No hub answers: ${message} Set DATAHUB_URL, or run: datahub login`;
+  const faults = problem.errors ?? [];
+  const code = problem.code === undefined ? '' : `, ${problem.code}`;
+  const at = requestId === undefined ? '' : `, request ${requestId}`;
+  return [
+    `The hub rejected the command: ${message} (${problem.status}${code}${at})`,
+    ...faults.map(({ pointer = '', detail = '' }) => `  ${pointer} ${detail}`),
+    // A plan cannot compare credentials, because the hub does not show them.
+    ...(problem.code === 'SOURCE_AUTH' ? ['For files: datahub apply DIR --credentials'] : []),
+  ].join('\n');
 }

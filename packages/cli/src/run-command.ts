@@ -7,7 +7,7 @@ import { findAccess, type Known, requireKey } from './access.ts';
 import type { Command, Context, Input, Run } from './command.ts';
 import { commands } from './commands.ts';
 import { globalOptions, helpOf, overviewOf } from './derived/help.ts';
-import { CommandError, exitCodeOf, exitCodes, isOfProxy, isUnknown } from './failure.ts';
+import { CommandError, describeProblem, exitCodeOf, exitCodes } from './failure.ts';
 import { openHub } from './hub.ts';
 import { note, print } from './output.ts';
 import { createOutput, type Stream } from './screen.ts';
@@ -127,20 +127,4 @@ function toFailure(err: unknown): { message: string; exitCode: number } {
   if (err instanceof ProblemError)
     return { message: describeProblem(err), exitCode: exitCodeOf(err.problem) };
   return { message: err instanceof Error ? err.message : String(err), exitCode: exitCodes.failed };
-}
-
-export function describeProblem({ problem, message, requestId }: ProblemError): string {
-  const isLost = isUnknown(problem) && problem.code !== 'OUTCOME_UNKNOWN';
-  if (isLost) return `${message} If this was a change, it may have been made: look before you try again.`;
-  if (isOfProxy(problem)) return `Not the hub, but something before it answered: ${message}`;
-  if (problem.status === 0) return `No hub answers: ${message} Set DATAHUB_URL, or run: datahub login`;
-  const faults = problem.errors ?? [];
-  const code = problem.code === undefined ? '' : `, ${problem.code}`;
-  const at = requestId === undefined ? '' : `, request ${requestId}`;
-  return [
-    `The hub rejected the command: ${message} (${problem.status}${code}${at})`,
-    ...faults.map(({ pointer = '', detail = '' }) => `  ${pointer} ${detail}`),
-    // A plan cannot compare credentials, because the hub does not show them.
-    ...(problem.code === 'SOURCE_AUTH' ? ['For files: datahub apply DIR --credentials'] : []),
-  ].join('\n');
 }

@@ -3,8 +3,8 @@
 import { createInterface } from 'node:readline';
 import { ProblemError } from '@datahub/client';
 import type { Command, Context } from '../command.ts';
-import { CommandError } from '../failure.ts';
-import { type Hub, stream } from '../hub.ts';
+import { CommandError, describeProblem } from '../failure.ts';
+import { type Hub, noAnswer, stream } from '../hub.ts';
 import { note } from '../output.ts';
 
 export const mcp: Command = {
@@ -66,16 +66,17 @@ async function pass(session: McpSession, line: string): Promise<void> {
     session.calls.get(message.params?.requestId)?.abort(new Error('cancelled'));
     return;
   }
-  // The hub keeps no sessions, so it needs no other notification.
-  if (message.id === undefined) return;
+  // The hub keeps no sessions, so it needs no other notification. A list of messages has no id.
+  if (message.id === undefined && !Array.isArray(message)) return;
   const stop = new AbortController();
   session.calls.set(message.id, stop);
   try {
     await exchange(session, { message, line, signal: stop.signal });
   } catch (err) {
     if (stop.signal.aborted) return;
-    note(session.context, (err as Error).message);
-    write(session, { jsonrpc: '2.0', id: message.id, error: toError(err) });
+    const error = toError(err);
+    note(session.context, error.message);
+    write(session, { jsonrpc: '2.0', id: message.id ?? null, error });
   } finally {
     session.calls.delete(message.id);
   }
@@ -92,7 +93,7 @@ async function exchange(
     body: line,
     signal,
   });
-  const text = await response.text();
+  const text = await response.text().catch((err) => Promise.reject(noAnswer(err)));
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
   for (const one of isStream ? dataOf(text) : [text.trim()]) {
     if (one === '') continue;
@@ -130,7 +131,7 @@ function dataOf(text: string): string[] {
 function toError(err: unknown): { code: number; message: string; data?: object } {
   const message = err instanceof Error ? err.message : String(err);
   if (!(err instanceof ProblemError)) return { code: -32_603, message };
-  return { code: -32_603, message, data: { code: err.code, status: err.status } };
+  return { code: -32_603, message: describeProblem(err), data: { code: err.code, status: err.status } };
 }
 
 function write({ context }: McpSession, message: object): void {

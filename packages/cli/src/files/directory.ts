@@ -1,9 +1,10 @@
 /** Reads and writes the directory of a hub. */
 
-import { lstat, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { dirname, extname, join, relative, sep } from 'node:path';
 import { CommandError, exitCodes } from '../failure.ts';
 import { decodeUtf8, NotUtf8, notUtf8, readUtf8 } from '../read-utf8.ts';
+import { replaceFile } from '../replace-file.ts';
 import { type BoardFile, changedBoardMembers, readBoardFile, writeBoardFile } from './board-file.ts';
 import { changedMembers, withoutDefaults } from './compare.ts';
 import { type Fault, toLine } from './fault.ts';
@@ -318,7 +319,7 @@ export async function writeDirectory(
     const path = join(dir, file);
     await mkdir(dirname(path), { recursive: true });
     const present = await readFile(path, 'utf8').catch(() => undefined);
-    if (present === undefined || !says(present)) await writeFile(path, text);
+    if (present === undefined || !says(present)) await replaceFile(path, text);
   }
   const leftFiles = new Set(
     Object.entries(left).flatMap(([folder, paths]) => paths.map((path) => `${folder}/${path}`)),

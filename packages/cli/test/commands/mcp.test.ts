@@ -5,29 +5,51 @@ import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import { runCommandLine } from '../../src/run-command.ts';
 
-it('mcp answers lines that are no messages, and goes on', async () => {
+/** The answers to lines of input, of a hub that answers with `answer` or, without one, with a connection that ends. */
+async function answersTo(lines: string, answer: object | undefined) {
   const server = createServer((request, response) => {
     request.resume().on('end', () => {
-      const answer = request.url === '/mcp' ? { jsonrpc: '2.0', id: 1, result: {} } : { scopes: ['*'] };
-      response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
+      const body = request.url === '/mcp' ? answer : { scopes: ['*'] };
+      if (body === undefined) request.socket.destroy();
+      else response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const env = { DATAHUB_URL: `http://127.0.0.1:${port}`, DATAHUB_API_KEY: 'k' };
-  stdin.end('null\n5\n"text"\n{\n{"jsonrpc":"2.0","id":1,"method":"ping"}\n');
+  stdin.end(lines);
   const code = await runCommandLine(['mcp'], { stdin, stdout, stderr, env });
   for (const stream of [stdout, stderr]) stream.end();
   const answers = (await text(stdout))
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
+  server.closeAllConnections();
+  server.close();
+  return { answers, code, notes: await text(stderr) };
+}
+
+const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+
+it('mcp answers lines that are no messages, and goes on', async () => {
+  const lines = `null\n5\n"text"\n{\n${JSON.stringify(ping)}\n`;
+  const { answers, code, notes } = await answersTo(lines, { jsonrpc: '2.0', id: 1, result: {} });
   expect(answers.map(({ error, result }) => error?.code ?? result)).toEqual([
     ...[-32_600, -32_600, -32_600, -32_700],
     {},
   ]);
-  expect([code, await text(stderr)]).toEqual([0, '']);
-  server.closeAllConnections();
-  server.close();
+  expect([code, notes]).toEqual([0, '']);
+});
+
+it('mcp passes a list of messages on', async () => {
+  const answer = [{ jsonrpc: '2.0', id: 1, result: {} }];
+  expect((await answersTo(`${JSON.stringify([ping])}\n`, answer)).answers).toEqual([answer]);
+});
+
+it('mcp says of a call without an answer that it may have been carried out', async () => {
+  const { answers } = await answersTo(`${JSON.stringify({ ...ping, method: 'tools/call' })}\n`, undefined);
+  expect(answers).toMatchObject([
+    { id: 1, error: { message: expect.stringContaining('may have been made') } },
+  ]);
 });

@@ -17,6 +17,7 @@ export interface RecordOptions {
 const quote = 0x22;
 const comma = 0x2c;
 const lineFeed = 0x0a;
+const byteOrderMark = Buffer.from('\ufeff');
 
 const isSpace = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 
@@ -32,6 +33,8 @@ export class RecordSplitter {
   #line = 1;
   #lineBreaks = 0;
   #state: CsvState = 'field start';
+  /** How many bytes of a byte order mark begin the body so far. A quote behind it begins a field. */
+  #markBytes = 0;
 
   constructor(options: RecordOptions) {
     this.#options = options;
@@ -69,6 +72,11 @@ export class RecordSplitter {
   #endOfCsv(chunk: Buffer, from: number): number {
     for (let i = from; i < chunk.length; i++) {
       const byte = chunk[i] as number;
+      if (byte === byteOrderMark[this.#markBytes]) {
+        this.#markBytes++;
+        continue;
+      }
+      this.#markBytes = byteOrderMark.length;
       if (this.#state === 'quoted') {
         if (byte === quote) this.#state = 'after a quote';
         else if (byte === lineFeed) this.#lineBreaks += 1;

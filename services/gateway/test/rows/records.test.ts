@@ -28,6 +28,14 @@ describe.each([1, 2, 3, 7, 1_000])('records in chunks of %i bytes', (chunk) => {
     ]);
   });
 
+  it('can have a quoted line break behind a byte order mark', () => {
+    const csv = '\ufeff"a\nb",c\n1,2\n';
+    expect(split(csv, { isCsv: true, chunk })).toEqual([
+      { line: 1, text: '\ufeff"a\nb",c' },
+      { line: 3, text: '1,2' },
+    ]);
+  });
+
   it('are refused if they are too long or not UTF-8, and the next ones are read', () => {
     const bytes = Buffer.concat([
       Buffer.from(`${'x'.repeat(20)}\n`),

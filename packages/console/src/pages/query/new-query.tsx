@@ -109,6 +109,10 @@ interface Place extends Pick<Start, 'settings'> {
   parentNodeId: string;
 }
 
+/** What a person typed while the draft was checked and stored. */
+const editsSince = (stored: Draft, now: Draft): Partial<Draft> =>
+  Object.fromEntries(Object.entries(now).filter(([name, value]) => value !== stored[name as keyof Draft]));
+
 /** `create` stores the query and opens it. A statement with errors is stored only if the user confirms. */
 function useCreate(editor: NewQueryEditor, place: Place, onDone: () => void) {
   const [problem, setProblem] = useState<Problem>();
@@ -123,13 +127,13 @@ function useCreate(editor: NewQueryEditor, place: Place, onDone: () => void) {
       const created = editorOf(queryId);
       created.values.value = editor.values.value;
       created.resultView.value = editor.resultView.value;
+      const typed = editsSince(draft, editor.draft.value ?? draft);
       go('hub', hubId.value ?? '', 'query', queryId);
-      // The person saw rows of the draft, so the page of the query begins with its rows. It reports a failure of loading.
-      if (editor.runner.state.value.status === 'done' && !editor.writes)
-        void created.load().then(
-          () => created.run(),
-          () => undefined,
-        );
+      // Its page reports a failure of loading.
+      await created.load().catch(() => undefined);
+      created.edit(typed);
+      // The person saw rows of the draft, so the page of the query begins with its rows.
+      if (editor.runner.state.value.status === 'done' && !editor.writes) await created.run();
     } catch (err) {
       setProblem(problemOf(err));
       setBusy(false);

@@ -40,6 +40,8 @@ export interface Form {
 
 export interface FormOptions {
   query: Query;
+  /** The number of its version. */
+  version: number | undefined;
   /** Names of secret variables that have a value: Try sends it, and no text shows it. */
   secrets: string[];
 }
@@ -48,20 +50,29 @@ export function formOf(name: FormName, call: Call, options: FormOptions): Form {
   if (name === 'Link') return linkForm(call, options);
   if (name === 'Agent') return agentForm(call, options);
   const write = { curl, TypeScript: typescript, Python: python, 'Web page': webPage }[name];
-  return { text: write(withoutSecrets(call, options.secrets)), ...executeRequest(call, options.query) };
+  return { text: write(withoutSecrets(call, options.secrets)), ...executeRequest(call, options) };
 }
 
 const json = 'application/json';
 
-/** A query that writes is tried as a dry run. */
-function executeRequest(call: Call, { config, meta }: Query): Pick<Form, 'request' | 'isDryRun' | 'reason'> {
+/**
+ * A query that writes is tried as a dry run. If somebody has changed the query since it was shown, the hub refuses to try
+ * it: it may write now.
+ */
+function executeRequest(
+  call: Call,
+  { query: { config, meta }, version }: FormOptions,
+): Pick<Form, 'request' | 'isDryRun' | 'reason'> {
   const request = { method: 'POST', path: 'v1/queries/execute', accept: json } as const;
   const body = bodyText(call);
-  if (reads(config.command)) return { request: { ...request, body } };
+  const withOptions = (options: object): string =>
+    `${body.slice(0, -1)},"options":${JSON.stringify(options)}}`;
+  if (reads(config.command))
+    return { request: { ...request, body: version === undefined ? body : withOptions({ version }) } };
   if (!canDryRun(config.command, meta.engine))
     return { reason: `${config.command} has no dry run, so it cannot be tried here.` };
   return {
-    request: { ...request, body: `${body.slice(0, -1)},"options":{"dryRun":true}}` },
+    request: { ...request, body: withOptions({ version, dryRun: true }) },
     isDryRun: true,
   };
 }

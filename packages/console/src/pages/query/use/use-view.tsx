@@ -43,7 +43,7 @@ export function UseView({ editor }: { editor: StoredQueryEditor }) {
   const secrets = editor.fields.value
     .filter(({ key, secret }) => secret && ownOf(editor.values.value, key) !== undefined)
     .map(({ key }) => key);
-  const form = formOf(name, call, { query, secrets });
+  const form = formOf(name, call, { query, version: editor.version.value?.number, secrets });
   const { request } = form;
   const attempt = async () => {
     setTried(true);

@@ -55,13 +55,31 @@ it('lets no text of a query end the script of a page', () => {
 });
 
 it('tries a write as a dry run, and says why something has no link', () => {
-  const write = formOf('curl', call, { query: query('UPDATE'), secrets: [] });
+  const write = formOf('curl', call, { query: query('UPDATE'), version: undefined, secrets: [] });
   expect(write).toMatchObject({ isDryRun: true });
   expect(write.request?.body).toBe('{"queryId":"q","context":{},"options":{"dryRun":true}}');
-  expect(formOf('curl', call, { query: query('CALL'), secrets: [] }).request).toBeUndefined();
-  expect(formOf('Link', call, { query: query('UPDATE'), secrets: [] }).text).toBeUndefined();
-  expect(formOf('Link', call, { query: query('SELECT'), secrets: ['pin'] }).reason).toContain('pin');
-  expect(formOf('Agent', call, { query: query('SELECT'), secrets: [] }).reason).toContain('do not see');
+  expect(
+    formOf('curl', call, { query: query('CALL'), version: undefined, secrets: [] }).request,
+  ).toBeUndefined();
+  expect(
+    formOf('Link', call, { query: query('UPDATE'), version: undefined, secrets: [] }).text,
+  ).toBeUndefined();
+  expect(formOf('Link', call, { query: query('SELECT'), version: 2, secrets: ['pin'] }).reason).toContain(
+    'pin',
+  );
+  expect(formOf('Agent', call, { query: query('SELECT'), version: undefined, secrets: [] }).reason).toContain(
+    'do not see',
+  );
+});
+
+it('tries the version that is shown: another one may write', () => {
+  for (const [command, options] of [
+    ['SELECT', '{"version":3}'],
+    ['UPDATE', '{"version":3,"dryRun":true}'],
+  ] as const) {
+    const { request } = formOf('curl', call, { query: query(command), version: 3, secrets: [] });
+    expect(request?.body).toBe(`{"queryId":"q","context":{},"options":${options}}`);
+  }
 });
 
 it('makes the name of a tool from the name of a query', () => {
@@ -74,7 +92,7 @@ it('puts placeholders for secret values into all texts, and sends the values wit
     ['token', '"s3cr3t"'],
     ['region', '"north"'],
   ];
-  const options = { query: query('SELECT'), secrets: ['token'] };
+  const options = { query: query('SELECT'), version: 2, secrets: ['token'] };
   for (const name of formNames) {
     const { text, request } = formOf(name, { ...call, members }, options);
     expect(text ?? '').not.toContain('s3cr3t');
