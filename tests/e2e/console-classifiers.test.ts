@@ -6,6 +6,7 @@ import {
   bothEngines,
   createClassifier,
   ended,
+  holdAnswers,
   makeKey,
   openTab,
   signIn,
@@ -31,6 +32,31 @@ describe.skipIf(executablePath === undefined)('classifiers in the console (needs
     await goTo(...to);
     await shared.page.reload();
   };
+
+  it('learns all examples that are pasted while others are learned', async () => {
+    const { page } = shared;
+    const id = await createClassifier();
+    await goTo('classifier', id, 'train');
+    const paste = (label: string, count: number) =>
+      page
+        .getByLabel('Paste')
+        .fill(Array.from({ length: count }, (_, n) => `${label},text ${n} of ${label}`).join('\n'));
+    const release = await holdAnswers(page, `**/v1/classifiers/${id}/train`);
+    await paste('a', 2);
+    await button('Train 2 examples').click();
+    await page.getByText('0 of 2 learned').waitFor();
+    await paste('b', 3);
+    release();
+    await page.unroute(`**/v1/classifiers/${id}/train`);
+    const counts = async () => {
+      const { classes } = await api.ok(api.get(`/v1/classifiers/${id}`));
+      return classes.map((one: { observations: number }) => one.observations);
+    };
+    await expect.poll(counts).toEqual([2]);
+    await button('Train 3 examples').click();
+    await page.getByText('3 of 3 learned').waitFor();
+    expect(await counts()).toEqual([2, 3]);
+  });
 
   it('renames a classifier, also while other programs train it', async () => {
     const { page } = shared;

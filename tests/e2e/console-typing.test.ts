@@ -197,7 +197,21 @@ describe.skipIf(executablePath === undefined)('typing in the console (needs Chro
     await page.keyboard.type(', 2 AS two');
     release();
     await page.getByText('Draft · not published').waitFor();
-    await expect.poll(() => textOf(page)).toBe('SELECT 1 AS one, 2 AS two');
+    await page.locator('.code', { hasText: 'SELECT 1 AS one, 2 AS two' }).waitFor();
     await page.unroute('**/v1/queries/check');
   });
+
+  it.each(["SELECT 'a\r\nb' AS c\r\n", "SELECT 'a\r\nb\rc\nd' AS e"])(
+    'keeps the line breaks of a text, which literals have: %j',
+    async (text) => {
+      await prepare(text);
+      const { page } = shared;
+      await page.locator('.code').click();
+      await page.locator('.editor[data-state=open]').waitFor();
+      const checking = page.waitForRequest('**/v1/queries/check');
+      await page.keyboard.press('Control+End');
+      await page.keyboard.type(' -- x');
+      expect((await checking).postDataJSON().query).toBe(`${text} -- x`);
+    },
+  );
 });

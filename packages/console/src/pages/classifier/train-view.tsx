@@ -120,23 +120,28 @@ function useTraining(classifierId: string, onTrained: () => void) {
     const { examples = [] } = parsed ?? {};
     const stopping = new AbortController();
     stop.current = stopping;
+    const mine = run.current;
+    // Others can be read meanwhile, which begin anew.
+    const isShown = () => run.current === mine;
     const tell = (running: boolean) =>
-      setProgress({ done: run.current.done, total: examples.length, running });
+      isShown() && setProgress({ done: mine.done, total: examples.length, running });
     setProblem(undefined);
     tell(true);
     try {
-      for (const batch of batches(examples.slice(run.current.done), batchSize)) {
+      for (const batch of batches(examples.slice(mine.done), batchSize)) {
         await call(`v1/classifiers/${part(classifierId)}/train`, {
           body: { examples: batch },
-          headers: { 'idempotency-key': `${run.current.id}-${run.current.done}` },
+          headers: { 'idempotency-key': `${mine.id}-${mine.done}` },
           signal: stopping.signal,
         });
-        run.current.done += batch.length;
+        mine.done += batch.length;
         tell(true);
       }
-      setParsed(undefined);
+      if (isShown()) setParsed(undefined);
     } catch (err) {
-      if (!isAborted(err)) setProblem(problemOf(err));
+      const failed = isAborted(err) ? undefined : problemOf(err);
+      if (isShown()) setProblem(failed);
+      else if (failed !== undefined) notify(failed.detail ?? 'The training of the examples before failed.');
     }
     tell(false);
     onTrained();

@@ -6,6 +6,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { addressOf } from '../../api/client.ts';
 import { complete, loadSchema } from '../../state/schema/schema-index.ts';
+import { fromField } from './line-breaks.ts';
 import type { EditorHandle, EditorModule, Fault } from './protocol.ts';
 
 export interface CodeEditorProps {
@@ -62,7 +63,7 @@ function useEditor(props: CodeEditorProps) {
       hadFocus.current = document.activeElement === field.current;
       handle.current = openEditor({
         parent,
-        text: written ?? latest.current.text,
+        text: written === undefined ? latest.current.text : fromField(written, latest.current.text),
         selection: {
           anchor: isBackward ? selectionEnd : selectionStart,
           head: isBackward ? selectionStart : selectionEnd,
@@ -133,7 +134,7 @@ export function CodeEditor(props: CodeEditorProps) {
           aria-label={label}
           value={text}
           spellcheck={false}
-          onInput={({ currentTarget }) => props.onChange(currentTarget.value)}
+          onInput={({ currentTarget }) => props.onChange(fromField(currentTarget.value, text))}
         />
       )}
       {state === 'plain' && (

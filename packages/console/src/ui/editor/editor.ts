@@ -38,6 +38,7 @@ import {
 } from '@codemirror/view';
 import { look, style, variableMarks } from './editor-theme.ts';
 import { functionsOf } from './functions.ts';
+import { breakOf } from './line-breaks.ts';
 import type { EditorHandle, EditorOptions, Fault } from './protocol.ts';
 
 /** Characters that turn the direction of text, and that the editor does not mark by itself. */
@@ -193,8 +194,16 @@ function keysOf({ onRun, onSave }: EditorOptions): Extension {
   ]);
 }
 
+/** The breaks of the text stay, and what is pasted gets the same. */
+function breaksOf(text: string): Extension {
+  const found = breakOf(text);
+  if (found === undefined) return [];
+  const filter = EditorView.clipboardInputFilter.of((pasted) => pasted.replaceAll(/\r\n?|\n/g, found));
+  return [EditorState.lineSeparator.of(found), filter];
+}
+
 export function openEditor(options: EditorOptions): EditorHandle {
-  const language = new Compartment();
+  const [language, breaks] = [new Compartment(), new Compartment()];
   let silent = false;
   const view = new EditorView({
     root: options.parent,
@@ -204,6 +213,7 @@ export function openEditor(options: EditorOptions): EditorHandle {
       selection: options.selection,
       extensions: [
         isChosen,
+        breaks.of(breaksOf(options.text)),
         keysOf(options),
         typing,
         lateAcceptance,
@@ -226,15 +236,16 @@ export function openEditor(options: EditorOptions): EditorHandle {
         language.of(languageOf(options.engine, options)),
         EditorView.contentAttributes.of({ 'aria-label': options.label, spellcheck: 'false' }),
         EditorView.updateListener.of((update) => {
-          if (update.docChanged && !silent) options.onChange(update.state.doc.toString());
+          if (update.docChanged && !silent) options.onChange(update.state.sliceDoc());
         }),
       ],
     }),
   });
   return {
     setText(text) {
-      if (view.state.doc.toString() === text) return;
+      if (view.state.sliceDoc() === text) return;
       silent = true;
+      view.dispatch({ effects: breaks.reconfigure(breaksOf(text)) });
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text } });
       silent = false;
     },
