@@ -4,7 +4,7 @@
  */
 
 import { ProblemError, type Routes } from '@datahub/client';
-import { CommandError, exitCodes } from '../failure.ts';
+import { CommandError, exitCodes, isUnknown } from '../failure.ts';
 import { findHub, type Hub, listAll } from '../hub.ts';
 import { applyBoard } from './boards.ts';
 import { changedMembers } from './compare.ts';
@@ -280,6 +280,9 @@ function explain(err: unknown, step: Step): unknown {
       `Somebody changed the ${name} at the same time: ${err.message} Run this again.`,
       exitCodes.conflict,
     );
+  // A step can be repeated. Only the text of a new key is lost.
+  if (isUnknown(err.problem) && !(step.kind === 'key' && step.action === 'create'))
+    return new CommandError(`The ${name} may be done: ${err.message} Run this again.`, exitCodes.unavailable);
   // Nothing in the files causes these.
   if ([0, 401, 403, 429].includes(err.status) || err.status >= 500) return err;
   if ((step.kind === 'watch' || step.kind === 'board' || step.kind === 'key') && step.action !== 'delete')
