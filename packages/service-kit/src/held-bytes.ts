@@ -1,6 +1,7 @@
 /** Bounds the bytes of a process that wait, such as large rows for their readers. */
 
 import { HubError } from './call/error.ts';
+import { requireHeap } from './process/heap.ts';
 import { Usage } from './usage.ts';
 
 const bytesMaxDefault = 268_435_456;
@@ -19,6 +20,7 @@ export class HeldBytes {
 
   /** Throws UNAVAILABLE. What is alone, in an account or in all, may be of any size. An account holds at most half. */
   hold(accountId: string, bytes: number): void {
+    requireHeap('grow');
     const own = this.#usage.of(accountId);
     if (own > 0 && own + bytes > this.#bytesMax / 2) throw this.#busy(' of this account');
     if (this.#usage.all > 0 && this.#usage.all + bytes > this.#bytesMax) throw this.#busy();

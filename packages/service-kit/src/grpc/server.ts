@@ -21,6 +21,7 @@ import { HealthImplementation } from 'grpc-health-check';
 import { onAbort } from '../call/abort.ts';
 import { type CallContext, type CallSignal, CallStop } from '../call/call.ts';
 import { HubError, toHubError } from '../call/error.ts';
+import { heapProblem } from '../process/heap.ts';
 import type { SettingName } from '../settings/settings-table.ts';
 import { cannotListen } from '../settings/start-failure.ts';
 import { createThrottle } from '../telemetry/log-throttle.ts';
@@ -281,7 +282,7 @@ function createGate({ metrics }: GrpcServerOptions, hasToken: TokenCheck): Serve
       start: (next) =>
         next({
           onReceiveMetadata: (metadata, accept) => {
-            const error = authenticate(metadata, hasToken);
+            const error = authenticate(metadata, hasToken) ?? heapProblem('grow');
             if (error === undefined) return accept(metadata);
             metrics?.called(method.path, error.code, 0);
             call.sendStatus(toStatus(error));

@@ -1,13 +1,16 @@
-/** When V8 collects garbage that is mostly buffers. */
+/** When V8 collects garbage that is mostly buffers, and what a process refuses whose heap is nearly full. */
 
-import { setFlagsFromString } from 'node:v8';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { HubError } from '../call/error.ts';
 
 /** Bytes of buffers after which a minor GC runs. */
 const notedMax = 12_582_912;
 
-let minorGc: (() => void) | undefined;
+let collect: ((options: { type: 'minor' | 'major' }) => void) | undefined;
 let noted = 0;
+/** The share of the heap that is taken, when that was read, and since when it has been nearly full. */
+let taken = { share: 0, readAt: Number.NEGATIVE_INFINITY, fullSince: Number.POSITIVE_INFINITY };
 
 /**
  * V8 never starts a minor GC because of buffers. It starts a full GC for every 32 MiB of them, which took half of the CPU
@@ -18,9 +21,8 @@ export function tuneHeap(): void {
   if (process.versions.node.startsWith('24.'))
     setFlagsFromString('--external-memory-accounted-in-global-limit');
   setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as (options: { type: 'minor' }) => void;
+  collect = runInNewContext('gc') as typeof collect;
   setFlagsFromString('--no-expose-gc');
-  minorGc = () => collect({ type: 'minor' });
 }
 
 /**
@@ -32,5 +34,52 @@ export function noteBuffers(bytes: number): void {
   noted += bytes;
   if (noted < notedMax) return;
   noted = 0;
-  minorGc?.();
+  collect?.({ type: 'minor' });
+}
+
+/**
+ * From these shares of the heap on, no call begins, or no call takes more. V8 lets garbage fill the heap at most halfway
+ * between what was in use after a full GC and the whole: then at least 70 or 84 % was in use.
+ */
+const fullShares = { begin: 0.85, grow: 0.92 };
+type HeapStep = keyof typeof fullShares;
+const readEveryMs = 10;
+/** After this time a full GC is due: a process that refuses all calls leaves no garbage to start one. */
+const fullMsMax = 1_000;
+
+/**
+ * Throws UNAVAILABLE if the heap is nearly full, since a process whose heap is full ends with every call in it. The other
+ * bounds should make this rare: each counts one kind of memory, and this one what they do not know.
+ */
+export function requireHeap(step: HeapStep): void {
+  const problem = heapProblem(step);
+  if (problem !== undefined) throw problem;
+}
+
+/** The error that `requireHeap` throws. */
+export function heapProblem(step: HeapStep): HubError | undefined {
+  const now = performance.now();
+  if (now - taken.readAt > readEveryMs) readHeap(now);
+  if (taken.share < fullShares[step]) return undefined;
+  return new HubError('UNAVAILABLE', 'The hub has hardly any memory left. Try again later.', {
+    retryable: true,
+    retryAfterMs: 1_000,
+  });
+}
+
+function readHeap(now: number): void {
+  let share = heapShare();
+  let { fullSince } = taken;
+  if (share < fullShares.begin) fullSince = Number.POSITIVE_INFINITY;
+  else if (now - fullSince > fullMsMax) {
+    collect?.({ type: 'major' });
+    share = heapShare();
+    fullSince = performance.now();
+  } else fullSince = Math.min(fullSince, now);
+  taken = { share, readAt: performance.now(), fullSince };
+}
+
+function heapShare(): number {
+  const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
+  return used / limit;
 }

@@ -78,6 +78,8 @@ export class CommandWalker {
     ),
     // Of a projection.
     $elemMatch: (value, pointer) => this.#elemMatch(value, pointer),
+    // In a projection, one operand is a number; a list would be an expression.
+    $slice: (value, pointer) => (Array.isArray(value) ? this.expression : this.fixed)(value, pointer),
   };
 
   readonly filter: Walk = (value, pointer) => {
@@ -198,8 +200,8 @@ export class CommandWalker {
 
   readonly #stages: Record<string, Walk> = {
     ...Object.fromEntries(
-      ['$project', '$addFields', '$set', '$group', '$replaceRoot', '$replaceWith', '$bucket', '$bucketAuto']
-        .concat(['$sortByCount', '$redact', '$setWindowFields', '$densify', '$fill', '$documents'])
+      ['$project', '$addFields', '$set', '$group', '$replaceRoot', '$replaceWith', '$bucket']
+        .concat(['$sortByCount', '$redact', '$fill', '$documents'])
         .map((name) => [name, this.written(this.expression)]),
     ),
     ...Object.fromEntries(['$count', '$unwind', '$unset'].map((name) => [name, this.fixed])),
@@ -215,6 +217,16 @@ export class CommandWalker {
         startWith: this.expression,
         restrictSearchWithMatch: this.filter,
         maxDepth: this.plain,
+      }),
+    // Numbers and dates, which MongoDB does not take as expressions.
+    $bucketAuto: (value, at) =>
+      this.#parts(value, at, { groupBy: this.expression, buckets: this.plain, output: this.expression }),
+    $densify: (value, at) => this.#parts(value, at, { range: this.#densifiedRange }),
+    $setWindowFields: (value, at) =>
+      this.#parts(value, at, {
+        partitionBy: this.expression,
+        sortBy: this.written(this.plain),
+        output: this.#windowFields,
       }),
     $geoNear: (value, at) =>
       this.#parts(value, at, {
@@ -232,6 +244,22 @@ export class CommandWalker {
         numCandidates: this.plain,
       }),
   };
+
+  readonly #densifiedRange: Walk = (value, pointer) =>
+    this.#parts(value, pointer, {
+      step: this.plain,
+      // As a text it would be a keyword.
+      bounds: (bounds, at) =>
+        Array.isArray(bounds) ? this.#out.array(bounds, at, this.plain) : this.fixed(bounds, at),
+    });
+
+  readonly #windowFields: Walk = (value, pointer) =>
+    this.#members(this.#object(value, pointer, 'fields'), pointer, () => (field, at) => {
+      // Bounds of a window can be keywords.
+      this.#members(this.#object(field, at, 'an operator'), at, (name) =>
+        name === 'window' ? this.fixed : this.expression,
+      );
+    });
 
   /** An object with no other members than these. */
   only(walks: Walks): Walk {

@@ -225,7 +225,8 @@ function fieldsOf(walker: CommandWalker): Record<string, Record<string, Walk>> {
         {
           q: filter,
           u: update,
-          c: walker.written(expression),
+          // Constants: MongoDB evaluates none of them.
+          c: walker.written(plain),
           multi: fixed,
           upsert: fixed,
           arrayFilters: walker.listOf(filter, 'filters'),

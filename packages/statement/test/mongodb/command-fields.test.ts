@@ -173,7 +173,7 @@ describe('a list of writes', () => {
         ...update,
         q: { a: x },
         u: { $set: { b: x } },
-        c: { v: literal },
+        c: { v: x },
         arrayFilters: [{ 'e.a': { $gt: 3 } }],
       },
     ]);

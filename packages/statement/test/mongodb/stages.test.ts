@@ -18,11 +18,8 @@ const expressionStages = [
   '$replaceRoot',
   '$replaceWith',
   '$bucket',
-  '$bucketAuto',
   '$sortByCount',
   '$redact',
-  '$setWindowFields',
-  '$densify',
   '$fill',
   '$documents',
 ];
@@ -33,6 +30,36 @@ describe('a stage', () => {
     const written = { [name]: { a: literal, b: { $concat: ['$own', literal] }, c: literal } };
     expect(stageOf(stage)).toEqual(written);
     expect(() => stageOf({ [name]: ':x' })).toThrow(noPlace(`/pipeline/0/${name}`));
+  });
+
+  it('numbers and dates are no literals where MongoDB takes no expression', () => {
+    const auto = (x: unknown, n: unknown) => ({
+      $bucketAuto: { groupBy: { $concat: ['$a', x] }, buckets: n, output: { b: { $sum: x } } },
+    });
+    expect(stageOf(auto(':x', ':n'))).toEqual(auto(literal, 3));
+    const dense = (n: unknown) => ({ $densify: { field: 'a', range: { step: n, bounds: [0, n] } } });
+    expect(stageOf(dense(':n'))).toEqual(dense(3));
+    const windows = (x: unknown) => ({
+      $setWindowFields: {
+        partitionBy: { $concat: ['$a', x] },
+        sortBy: { a: 1 },
+        output: { b: { $sum: x, window: { documents: ['unbounded', 'current'] } } },
+      },
+    });
+    expect(stageOf(windows(':x'))).toEqual(windows(literal));
+  });
+
+  it.each<[object, string]>([
+    [{ $bucketAuto: { groupBy: '$a', buckets: 2, granularity: ':x' } }, '$bucketAuto/granularity'],
+    [{ $densify: { field: ':x' } }, '$densify/field'],
+    [{ $densify: { field: 'a', range: { step: 1, bounds: ':x' } } }, '$densify/range/bounds'],
+    [
+      { $setWindowFields: { output: { b: { $sum: '$a', window: { documents: [':x', 0] } } } } },
+      '$setWindowFields/output/b/window/documents/0',
+    ],
+    [{ $project: { a: { $slice: ':x' } } }, '$project/a/$slice'],
+  ])('keywords, and a number that a text would make an expression, are of the query: %j', (stage, at) => {
+    expect(() => stageOf(stage)).toThrow(onlyTheQuery(`/pipeline/0/${at}`));
   });
 
   it.each(['$sort', '$sample'])('%s takes values, and no more', (name) => {
