@@ -34,6 +34,8 @@ export class BoundedHandshake extends OverSocket {
   }
 
   protected override receive(bytes: Buffer): void {
+    // The reader has had what was received before.
+    if (this.#check?.isOver) this.#check = undefined;
     if (this.#left !== undefined && this.#check !== undefined) this.#left -= bytes.length;
     if (this.#left !== undefined && this.#left < 0)
       this.destroy(new RangeError('The server sent too many bytes in the TLS handshake.'));
@@ -45,7 +47,6 @@ export class BoundedHandshake extends OverSocket {
     this.#isPassing = true;
     try {
       this.pushAll(this.#check?.read(bytes) ?? [bytes]);
-      if (this.#check?.isOver) this.#check = undefined;
     } catch (err) {
       this.destroy(err as Error);
     } finally {
@@ -54,7 +55,7 @@ export class BoundedHandshake extends OverSocket {
   }
 
   protected override receiveEnd(): void {
-    this.#inOrder(() => this.push(null));
+    this.#inOrder(() => super.receiveEnd());
   }
 
   #inOrder(pass: () => unknown): void {

@@ -1,38 +1,103 @@
 import { Duplex } from 'node:stream';
+import { createTurnClock, createTurns } from '@datahub/service-kit/yield-to-loop';
 
-/** Stands between a connected socket and what reads it, and decides how bytes are passed on. */
+/**
+ * What its reader gets at once. Node reads up to 2 MiB of a socket in one turn of the event loop, and TLS and SSH handle all
+ * records and packets of it: 58,000 of the smallest took more than a second. Of a slice they have 20 ms.
+ */
+const sliceBytes = 8_192;
+/** All such sockets together have so much time in a turn. Then they take turns. */
+const clock = createTurnClock(4);
+const readTurn = createTurns();
+
+/** Stands between a connected socket and what reads it, and passes bytes on a little at a time. */
 export abstract class OverSocket extends Duplex {
   readonly #socket: Duplex;
+  /** What is passed on next, and then what happens. */
+  readonly #steps: (Iterator<Buffer> | (() => void))[] = [];
+  /** The rest of a part. */
+  #rest: Buffer | undefined;
+  /** The reader has not said that it has enough. */
+  #isWanted = true;
+  #isPassing = false;
+  #hasTurn = true;
 
-  constructor(socket: Duplex) {
-    super({ allowHalfOpen: true });
+  constructor(socket: Duplex, { allowHalfOpen = true } = {}) {
+    super({ allowHalfOpen, readableHighWaterMark: sliceBytes });
     this.#socket = socket;
     socket
       .on('data', (bytes: Buffer) => this.receive(bytes))
       .on('end', () => this.receiveEnd())
-      .on('error', (err) => this.destroy(err))
+      .on('error', (err) => this.#destroyAfterParts(err))
       // What was sent before the end can still be on its way.
-      .on('close', () => socket.readableEnded || this.destroy());
+      .on('close', () => socket.readableEnded || this.#destroyAfterParts());
   }
 
   protected abstract receive(bytes: Buffer): void;
 
   protected receiveEnd(): void {
-    this.push(null);
+    this.#steps.push(() => this.push(null));
+    this.#pass();
   }
 
-  /** Pushes all parts, unless one of them lets the reader end the stream. */
+  /**
+   * Pushes all parts, unless one of them lets the reader end the stream. A part is made when the reader has had the one
+   * before. If making it fails, the stream is destroyed.
+   */
   protected pushAll(parts: Iterable<Buffer>): void {
-    let takesMore = true;
-    for (const part of parts) {
-      if (this.destroyed) return;
-      takesMore = this.push(part) && takesMore;
+    this.#steps.push(parts[Symbol.iterator]());
+    this.#pass();
+  }
+
+  /** An error does not overtake what was sent before, unless the reader does not want it. */
+  #destroyAfterParts(err?: Error): void {
+    if (!this.#isWanted) this.destroy(err);
+    this.#steps.push(() => this.destroy(err));
+    this.#pass();
+  }
+
+  #pass(): void {
+    if (this.#isPassing || !this.#hasTurn) return;
+    this.#isPassing = true;
+    try {
+      while (this.#steps.length > 0 && this.#isWanted && !this.destroyed && !clock.isSpent) this.#passNext();
+    } catch (err) {
+      this.destroy(err as Error);
     }
-    if (!takesMore) this.#socket.pause();
+    this.#isPassing = false;
+    if (this.destroyed) return;
+    if (this.#steps.length > 0) {
+      this.#socket.pause();
+      if (this.#isWanted) this.#waitForTurn();
+    } else if (this.#isWanted) this.#socket.resume();
+    else this.#socket.pause();
+  }
+
+  #passNext(): void {
+    const [step] = this.#steps;
+    const part =
+      this.#rest ?? (typeof step === 'function' ? undefined : (step?.next().value as Buffer | undefined));
+    if (part === undefined) {
+      this.#steps.shift();
+      if (typeof step === 'function') step();
+      return;
+    }
+    this.#rest = part.length > sliceBytes ? part.subarray(sliceBytes) : undefined;
+    clock.begin();
+    this.#isWanted = this.push(part.subarray(0, sliceBytes));
+  }
+
+  #waitForTurn(): void {
+    this.#hasTurn = false;
+    void readTurn().then(() => {
+      this.#hasTurn = true;
+      this.#pass();
+    });
   }
 
   override _read(): void {
-    this.#socket.resume();
+    this.#isWanted = true;
+    this.#pass();
   }
 
   override _write(bytes: Buffer, _encoding: BufferEncoding, done: (err?: Error | null) => void): void {

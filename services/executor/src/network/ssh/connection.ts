@@ -18,6 +18,7 @@ import {
   targetUnreachable,
 } from './errors.ts';
 import { algorithmsFor, expectedKey, fingerprintOf, matches } from './host-key.ts';
+import { PacedSocket } from './paced-socket.ts';
 
 /** A bastion that does not answer is noticed after 10 to 15 s. */
 const keepAlive = { keepaliveInterval: 5_000, keepaliveCountMax: 2 };
@@ -44,6 +45,12 @@ const algorithms: NonNullable<ConnectConfig['algorithms']> = {
 const unreadBytesMax = 6 * 1024 * 1024;
 /** A bastion that makes the hub answer and reads nothing would fill the memory. */
 const unsentBytesMax = 16 * 1024 * 1024;
+/**
+ * The connection ends if less than a sixteenth of so many bytes, which arrive within a minute, is data of databases. A
+ * packet with one byte of data has at least 36 bytes.
+ */
+const emptyBytesMax = 1024 * 1024;
+const emptyMs = 60_000;
 
 const administrativelyProhibited = 1;
 const connectFailed = 2;
@@ -74,11 +81,12 @@ export async function logInAtBastion(
   const { default: ssh } = await import('ssh2');
   const expected = expectedKey(settings.hostKey);
   const client = new ssh.Client();
+  const paced = new PacedSocket(socket);
   let seen: string | undefined;
   let differs = false;
   const config: ConnectConfig = {
     ...keepAlive,
-    sock: socket,
+    sock: paced,
     username: settings.user,
     ...(settings.privateKey === undefined
       ? { password: settings.password ?? '' }
@@ -106,7 +114,7 @@ export async function logInAtBastion(
     });
     client.once('ready', () => {
       listening[Symbol.dispose]();
-      resolve(new BastionConnection(client, socket));
+      resolve(new BastionConnection(client, { socket, paced }));
     });
     try {
       client.connect(config);
@@ -129,16 +137,22 @@ export class BastionConnection {
   closed = false;
   readonly #client: Client;
   readonly #socket: Socket;
+  readonly #paced: PacedSocket;
   readonly #streams = new Set<ChannelStream>();
+  /** What has arrived since that time, and the data of channels that had been read or was unread then. */
+  #received = { bytes: 0, dataBefore: 0, since: performance.now() };
+  /** Of all channels. */
+  #readBytes = 0;
 
-  constructor(client: Client, socket: Socket) {
+  constructor(client: Client, { socket, paced }: { socket: Socket; paced: PacedSocket }) {
     this.#client = client;
     this.#socket = socket;
+    this.#paced = paced;
     this.address = socket.remoteAddress ?? '';
     // Before the library ends its channels: whoever opens another one then must get a new connection.
     for (const event of ['end', 'error', 'close']) socket.prependListener(event, () => this.close());
     // The library has read the same bytes before.
-    socket.on('data', () => this.#checkBounds());
+    paced.on('data', ({ length }: Buffer) => this.#checkBounds(length));
   }
 
   /** Opens a connection from the bastion to a server. Rejects with SOURCE_UNREACHABLE. */
@@ -172,15 +186,37 @@ export class BastionConnection {
 
   #use(channel: ClientChannel): ChannelStream {
     const stream = new ChannelStream(channel);
+    channel.on('data', ({ length }: Buffer) => {
+      this.#readBytes += length;
+    });
     this.#streams.add(stream);
-    stream.once('close', () => this.#streams.delete(stream));
+    stream.once('close', () => {
+      this.#streams.delete(stream);
+      // What it had not read is counted no more.
+      this.#received = this.#receivedSoFar();
+    });
     return stream;
   }
 
-  #checkBounds(): void {
-    const isBeyond = this.#socket.writableLength > unsentBytesMax;
+  #checkBounds(bytes: number): void {
+    const isBeyond = this.#paced.unsentBytes > unsentBytesMax;
     const isFlooded = () => [...this.#streams].some(({ unreadBytes }) => unreadBytes > unreadBytesMax);
-    if (isBeyond || isFlooded()) this.close();
+    if (isBeyond || this.#isEmpty(bytes) || isFlooded()) this.close();
+  }
+
+  #isEmpty(bytes: number): boolean {
+    const received = this.#received;
+    received.bytes += bytes;
+    if (received.bytes < emptyBytesMax) return false;
+    this.#received = this.#receivedSoFar();
+    const { dataBefore, since } = this.#received;
+    return dataBefore - received.dataBefore < emptyBytesMax / 16 && since - received.since < emptyMs;
+  }
+
+  #receivedSoFar() {
+    let dataBefore = this.#readBytes;
+    for (const { unreadBytes } of this.#streams) dataBefore += unreadBytes;
+    return { bytes: 0, dataBefore, since: performance.now() };
   }
 }
 

@@ -156,6 +156,21 @@ describe('a tunnel', () => {
     await once(stream, 'close');
   });
 
+  it('closes the connection of a bastion whose packets have hardly any data', async () => {
+    const flood = (channel: ServerChannel) => {
+      channel.on('error', () => {});
+      const more = () => {
+        for (let i = 0; i < 500; i++) channel.write('x');
+        if (!channel.destroyed) setImmediate(more);
+      };
+      more();
+    };
+    const { open } = await setup({ onChannel: flood });
+    const stream = await open();
+    stream.resume();
+    await once(stream, 'close');
+  });
+
   it.each<[string, Partial<SshSettings>, string, string]>([
     ['a wrong password', { password: 'wrong' }, 'SOURCE_AUTH', 'refused the log-in'],
     ['another host key', { hostKey: `SHA256:${'A'.repeat(43)}` }, 'SOURCE_TLS', 'another host key'],
