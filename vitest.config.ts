@@ -55,7 +55,15 @@ const dependOnForm = [
  */
 const faults = [
   ...['addresses', 'agents', 'backup', 'canary', 'cut-streams', 'cut-writes'],
-  ...['died-in-commit', 'documented-commands', 'ends-of-writes', 'first-start', 'frozen', 'full-disk'],
+  ...[
+    'died-in-commit',
+    'documented-commands',
+    'ends-of-writes',
+    'first-start',
+    'frozen',
+    'full-disk',
+    'full-heap',
+  ],
   ...['gateways', 'held-answers', 'inner-messages', 'kill', 'lost-executor', 'memory', 'ml-replicas'],
   ...['money', 'no-binary-log', 'npm-start', 'observability', 'operator', 'providers', 'receivers'],
   ...['paused', 'replicas', 'rollout', 'rotation', 'sealed', 'slots', 'small-chunks'],

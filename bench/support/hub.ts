@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { tuneHeap } from '@datahub/service-kit/process/heap';
+import { tuneHeap } from '@datahub/service-kit/heap';
 import { openHub } from '../../services/hub/src/compose.ts';
 import { startDistributed } from '../../services/hub/src/distributed.ts';
 import { serve } from './child.ts';

@@ -44,8 +44,9 @@ export const exceptions: Record<Rule, Record<string, string>> = {
     'packages/executor-session/src/codec.ts#sharedWriter':
       'An adapter of the wire format: a buffer that is reused.',
     'packages/service-kit/src/call/call.ts#used': 'Random bytes are drawn in bulk for the whole process.',
-    'packages/service-kit/src/process/heap.ts#minorGc': 'V8 has one heap for the whole process.',
-    'packages/service-kit/src/process/heap.ts#noted': 'V8 has one heap for the whole process.',
+    'packages/service-kit/src/heap.ts#collect': 'V8 has one heap for the whole process.',
+    'packages/service-kit/src/heap.ts#noted': 'V8 has one heap for the whole process.',
+    'packages/service-kit/src/heap.ts#taken': 'V8 has one heap for the whole process.',
     'packages/service-kit/src/process/ticks.ts#kept': 'V8 has one heap for the whole process.',
   },
   importCircle: {},

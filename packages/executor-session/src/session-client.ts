@@ -17,7 +17,7 @@ import { type CallContext, type Calls, createCallContext } from '@datahub/servic
 import { HubError } from '@datahub/service-kit/call/error';
 import { fromErrorDetail } from '@datahub/service-kit/grpc/error-status';
 import type { ReplicaHealth } from '@datahub/service-kit/grpc/replica-health';
-import { noteBuffers } from '@datahub/service-kit/process/heap';
+import { noteBuffers } from '@datahub/service-kit/heap';
 import { callBytes, inputBytes } from './codec.ts';
 import { type ExecutionReply, Rerouted } from './executor.ts';
 import {

@@ -26,7 +26,7 @@ import {
 import { HubError, toHubError, unexpectedOf } from '@datahub/service-kit/call/error';
 import { PauseClock } from '@datahub/service-kit/call/pause-clock';
 import { toErrorDetail } from '@datahub/service-kit/grpc/error-status';
-import { noteBuffers } from '@datahub/service-kit/process/heap';
+import { noteBuffers } from '@datahub/service-kit/heap';
 import type { BusyWatch } from './busy-watch.ts';
 import { type Cut, type ExecutionReply, type Executor, Rerouted } from './executor.ts';
 import {

@@ -1,7 +1,7 @@
 /** Bounds the bytes of a process that wait, such as large rows for their readers. */
 
 import { HubError } from './call/error.ts';
-import { requireHeap } from './process/heap.ts';
+import { requireHeap } from './heap.ts';
 import { Usage } from './usage.ts';
 
 const bytesMaxDefault = 268_435_456;

@@ -4,6 +4,7 @@ import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import { Deadlines } from '@datahub/service-kit/call/call';
 import { toHubError } from '@datahub/service-kit/call/error';
+import { requireHeap } from '@datahub/service-kit/heap';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import { goOn, goOnWith } from '@datahub/service-kit/yield-to-loop';
 import cors from '@fastify/cors';
@@ -269,6 +270,7 @@ function registerV1(
   app.addHook('onRequest', (request, reply, done) => {
     // Answers belong to one account, and caches on the way ignore the header with the key.
     reply.headers(request.method === 'POST' ? unstoredHeaders : readHeaders);
+    requireHeap('begin');
     proceed(authenticate(request, reply, deps), done);
   });
   const open = [...openPaths, ...(config.console ? consolePaths : [])];

@@ -21,7 +21,7 @@ import { HealthImplementation } from 'grpc-health-check';
 import { onAbort } from '../call/abort.ts';
 import { type CallContext, type CallSignal, CallStop } from '../call/call.ts';
 import { HubError, toHubError } from '../call/error.ts';
-import { heapProblem } from '../process/heap.ts';
+import { heapProblem } from '../heap.ts';
 import type { SettingName } from '../settings/settings-table.ts';
 import { cannotListen } from '../settings/start-failure.ts';
 import { createThrottle } from '../telemetry/log-throttle.ts';

@@ -2,7 +2,7 @@
 
 import type { Closable } from '../closers.ts';
 import { describeStartFailure } from '../settings/start-failure.ts';
-import { tuneHeap } from './heap.ts';
+import { tuneHeap } from '../heap.ts';
 import type { StopLog } from './stop-log.ts';
 import { keepTicksFast } from './ticks.ts';
 import { refuseSlowKeyExchange } from './tls-ciphers.ts';

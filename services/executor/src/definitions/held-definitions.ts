@@ -4,6 +4,7 @@
  */
 
 import { HeldBytes } from '@datahub/service-kit/held-bytes';
+import { requireHeap } from '@datahub/service-kit/heap';
 import type { QueryDefinition } from './definition.ts';
 
 const charactersMax = 67_108_864;
@@ -20,6 +21,7 @@ export class HeldDefinitions {
    * the definition is compiled. Throws UNAVAILABLE if the calls of the account, or all, use too much.
    */
   hold(definition: QueryDefinition): Disposable | undefined {
+    requireHeap('begin');
     const { accountId, characters } = definition;
     if (characters < countedMin) return undefined;
     const uses = this.#uses.get(definition) ?? 0;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { FairScheduler, type Flow } from '../../src/result/chunked-output.ts';
+import { FairScheduler, type Flow } from '../../src/result/fair-scheduler.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -6,6 +6,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { HubError } from '@datahub/service-kit/call/error';
+import { requireHeap } from '@datahub/service-kit/heap';
 import { createTurns, nextTurn } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { ByteBudget } from './byte-budget.ts';
@@ -185,6 +186,7 @@ function readBody(
     inTurn(() =>
       attempt(() => {
         request.context.requireOpen();
+        requireHeap('grow');
         step();
       }),
     );

@@ -1,6 +1,7 @@
 /** A budget of bytes for each key, each account and the process: of the bodies, or of the responses, that are in progress. */
 
 import { HubError } from '@datahub/service-kit/call/error';
+import { requireHeap } from '@datahub/service-kit/heap';
 import { FairUsage, Usage } from '@datahub/service-kit/usage';
 import type { FastifyRequest } from 'fastify';
 
@@ -31,6 +32,7 @@ export class ByteBudget {
   /** Adds bytes to the `held` ones of a request. Throws RATE_LIMITED, UNAVAILABLE, or CANCELLED if its client has left. */
   reserve(request: FastifyRequest, held: number, bytes: number): void {
     request.context.requireOpen();
+    requireHeap('grow');
     const { keyBytesMax, smallBytesMax, exceeded } = this.#options;
     const isSmall = held + bytes <= smallBytesMax;
     const key = budgetOf(request);

@@ -11,7 +11,7 @@ import { FrameReader, textColumns } from '@datahub/executor-session/row-frames';
 import type { Annotation, Format } from '@datahub/proto/executor/v1/executor';
 import { onAbort } from '@datahub/service-kit/call/abort';
 import type { CallStop } from '@datahub/service-kit/call/call';
-import { noteBuffers } from '@datahub/service-kit/process/heap';
+import { noteBuffers } from '@datahub/service-kit/heap';
 import { validationError } from '../http/request-error.ts';
 import { AnnotationBatch } from './annotation-batch.ts';
 import { ArrowLabels, type Label } from './arrow-labels.ts';

@@ -5,7 +5,7 @@
 
 import { constants, crc32, deflateRawSync } from 'node:zlib';
 import { HubError } from '@datahub/service-kit/call/error';
-import { noteBuffers } from '@datahub/service-kit/process/heap';
+import { noteBuffers } from '@datahub/service-kit/heap';
 import type { ByteWriter } from '../values/primitives.ts';
 
 const signatures = { entry: 0x04034b50, sizes: 0x08074b50, listed: 0x02014b50, directory: 0x06054b50 };

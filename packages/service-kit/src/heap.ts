@@ -1,8 +1,8 @@
 /** When V8 collects garbage that is mostly buffers, and what a process refuses whose heap is nearly full. */
 
-import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { HubError } from '../call/error.ts';
+import { HubError } from './call/error.ts';
 
 /** Bytes of buffers after which a minor GC runs. */
 const notedMax = 12_582_912;
@@ -79,7 +79,14 @@ function readHeap(now: number): void {
   taken = { share, readAt: performance.now(), fullSince };
 }
 
+/** Of the space for objects that have survived minor GCs. */
 function heapShare(): number {
-  const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
-  return used / limit;
+  let used = 0;
+  for (const { space_name: name, space_used_size: size } of getHeapSpaceStatistics())
+    if (!name.startsWith('new_')) used += size;
+  return used / oldBytesMax;
 }
+
+/** V8 adds three semi-spaces to the limit of that space. It does not tell their size, which is 64 MiB by default. */
+const semiSpace = /--max-semi-space-size=(\d+)/.exec(process.execArgv.join(' '));
+const oldBytesMax = getHeapStatistics().heap_size_limit - 3 * Number(semiSpace?.[1] ?? 64) * 1_048_576;
