@@ -1,8 +1,8 @@
 /** The life cycle of a process: start, wait for a signal, close in reverse order within a time limit. */
 
 import type { Closable } from '../closers.ts';
-import { describeStartFailure } from '../settings/start-failure.ts';
 import { tuneHeap } from '../heap.ts';
+import { describeStartFailure } from '../settings/start-failure.ts';
 import type { StopLog } from './stop-log.ts';
 import { keepTicksFast } from './ticks.ts';
 import { refuseSlowKeyExchange } from './tls-ciphers.ts';

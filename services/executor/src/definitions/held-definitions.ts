@@ -3,8 +3,8 @@
  * dropped, or a draft, stays in memory, compiled, until the last call that uses it has ended.
  */
 
-import { HeldBytes } from '@datahub/service-kit/held-bytes';
 import { requireHeap } from '@datahub/service-kit/heap';
+import { HeldBytes } from '@datahub/service-kit/held-bytes';
 import type { QueryDefinition } from './definition.ts';
 
 const charactersMax = 67_108_864;

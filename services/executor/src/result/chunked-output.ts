@@ -1,8 +1,8 @@
 /** Decides when the bytes of an answer are sent: in chunks that grow, by a timer if the source is slow, and in turns. */
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
-import type { HeldBytes } from '@datahub/service-kit/held-bytes';
 import { noteBuffers, requireHeap } from '@datahub/service-kit/heap';
+import type { HeldBytes } from '@datahub/service-kit/held-bytes';
 import type { FairScheduler, Flow } from './fair-scheduler.ts';
 import { ByteWriter } from './values/primitives.ts';
 
