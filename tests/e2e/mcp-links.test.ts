@@ -37,6 +37,21 @@ it('names hub and query by their paths, and a key that names the query can follo
   expect(pathname + search).toBe(`/v1/hubs/${path}/data/lists/many?least=-9007199254740993`);
   expect((await agent.ok(agent.get(pathname + search))).data).toHaveLength(125);
 
+  // In a batch, too, whose answers have no link if they have all rows.
+  const one = { jsonrpc: '2.0', id: 1, method: 'tools/call' };
+  const most = { name: 'lists__most', arguments: { n: rawJSON('9007199254740993') } };
+  const own = { hubId, sourceId, label: 'most', query: 'SELECT :n AS n', path: 'lists/most' };
+  const variables = [{ key: 'n', type: 'decimal' }];
+  await api.ok(api.post('/v1/queries', { ...own, context: variables, tool: { description: 'One row.' } }));
+  const call = async (message: unknown) =>
+    (await api.post('/mcp', message, { headers: { accept: 'application/json' } })).text;
+  expect(await call([{ ...one, params: most }])).toContain('9007199254740993');
+  // An argument that would be dropped, and an id that would come back as another one.
+  const hidden = JSON.parse('{"n":1,"__proto__":{"b":5}}');
+  expect(await call({ ...one, params: { ...most, arguments: hidden } })).toContain('CONTEXT_INVALID');
+  const { error, id } = JSON.parse(await call({ ...one, id: rawJSON('9007199254740993'), params: most }));
+  expect([error.code, id]).toEqual([-32_600, null]);
+
   // Without a path of the hub, the id leads to the query. The name of the key's limit stands for nothing then.
   await api.ok(api.put(`/v1/hubs/${hubId}`, { label: path, path: null }));
   expect((await agent.get(`/v1/queries/${queryId}/data?least=0`)).status).toBe(403);

@@ -32,8 +32,8 @@ const pageMax = 1_000;
 const charactersMax = 4 * 1_048_576;
 /** Due deliveries that are looked at besides those that the executor can take. */
 const deliveriesBehind = 32;
-/** Looks of one call, each behind the deliveries that the one before has postponed. */
-const looksMax = 10;
+/** How long one call looks behind the deliveries that it has postponed. */
+const looksMs = 3_000;
 const resealMax = 100;
 /** The most queries of one source that are checked. */
 const checkedMax = 100_000;
@@ -106,9 +106,10 @@ export function createInternalCalls(catalog: Catalog, options: InternalOptions):
 function createDeliveryCalls(catalog: Catalog) {
   return {
     takeDeliveries: async ({ limit, running }) => {
-      for (let looks = 1; ; looks++) {
+      const stopAt = performance.now() + looksMs;
+      for (;;) {
         const { deliveries, lagMs, isAll } = await takeDue(catalog, { limit, running });
-        if (deliveries.length > 0 || isAll || looks === looksMax) return { deliveries, lagMs };
+        if (deliveries.length > 0 || isAll || performance.now() >= stopAt) return { deliveries, lagMs };
       }
     },
 

@@ -138,8 +138,11 @@ describe('deliveries', () => {
     const { takeDeliveries } = createInternalCalls(catalog, { leaseMs: 1, queryRunsMax: 1 });
     now += 2;
     const running = [{ accountId: 'a', count: 8 }];
-    const { deliveries } = await takeDeliveries({ limit: 8, running }, {} as never);
-    expect(deliveries.map(({ accountId }) => accountId)).toEqual(['b']);
+    const take = () => takeDeliveries({ limit: 8, running }, {} as never);
+    // A slow store may leave the rest to another call.
+    const looks = [await take(), await take()];
+    const accounts = looks.flatMap(({ deliveries }) => deliveries.map(({ accountId }) => accountId));
+    expect(accounts).toEqual(['b']);
   });
 
   it('finds places that the destinations of several accounts, which all hang, have left', async () => {

@@ -5,7 +5,7 @@
  */
 
 import { mayLoseDigits } from '@datahub/contract/exact-json';
-import { escapedSurrogate, membersOf, withoutSpaces } from '@datahub/contract/json-text';
+import { elementsOf, escapedSurrogate, membersOf, withoutSpaces } from '@datahub/contract/json-text';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { pointerTo, RequestError, validationError } from './request-error.ts';
@@ -289,14 +289,15 @@ function toName(bytes: string): string {
   }
 }
 
-/** The JSON text of one member of the body, or undefined if it is absent. The body must be valid. */
+/** The JSON text of one member or element of the body, or undefined if it is absent. The body must be valid. */
 export function exactMember(body: ParsedBody, path: readonly string[]): string | undefined {
   let at: unknown = body.value;
   let text = body.exactText;
   for (const name of path) {
     if (typeof at !== 'object' || at === null || !Object.hasOwn(at, name)) return undefined;
+    if (text !== undefined)
+      text = Array.isArray(at) ? elementsOf(text)[Number(name)] : membersOf(text).get(name);
     at = (at as Record<string, unknown>)[name];
-    text = text && membersOf(text).get(name);
   }
   return text === undefined ? JSON.stringify(at) : withoutSpaces(text);
 }

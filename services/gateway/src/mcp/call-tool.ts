@@ -128,8 +128,7 @@ async function runQuery(
 
 /** The arguments as JSON, with the digits of their numbers. */
 function valuesJson(request: FastifyRequest, path: readonly string[], values: object): string {
-  const exact = request.parsed?.exactText === undefined ? undefined : exactMember(request.parsed, path);
-  return exact ?? JSON.stringify(values);
+  return (request.parsed && exactMember(request.parsed, path)) ?? JSON.stringify(values);
 }
 
 /** How a link names a query: by paths if it and its hub have one, as documents and modules do. */

@@ -72,8 +72,9 @@ function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Ha
     const sdk = await loading;
     const splices = new JsonSplices();
     const origin = publicUrlOf(request, publicOrigin);
+    let place: readonly string[] = [];
     const handler = sdk.createMcpHandler(
-      () => createToolServer(sdk, { request, upstreams, settings, origin, splices, takePlace }),
+      () => createToolServer(sdk, { request, place, upstreams, settings, origin, splices, takePlace }),
       // Lists of tools do not announce their changes.
       { maxSubscriptions: 0, keepAliveMs: 0 },
     );
@@ -81,7 +82,8 @@ function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Ha
       await request.context.requireCaller();
       await settings.admit(request, reply);
     };
-    const answer = async (message: unknown): Promise<Answer> => {
+    const answer = async (message: unknown, index?: number): Promise<Answer> => {
+      place = index === undefined ? [] : [String(index)];
       const response = await handler.fetch(toWebRequest(request), { parsedBody: message });
       const contentType = response.headers.get('content-type');
       return { status: response.status, text: await response.text(), contentType };
@@ -115,7 +117,8 @@ function requireNoApiToken({ headers }: FastifyRequest): void {
 }
 
 interface Batch {
-  answer(message: unknown): Promise<Answer>;
+  /** `index`: the place of the message. Answers one at a time. */
+  answer(message: unknown, index: number): Promise<Answer>;
   admit(): Promise<void>;
   /** Reserves memory for the answers so far, of which the texts have so many characters. */
   keep(characters: number): void;
@@ -133,7 +136,7 @@ async function answerBatch(messages: readonly unknown[], { answer, admit, keep }
     const refused = refusalOf(message) ?? refusalInBatch(message);
     const { text } =
       refused === undefined
-        ? toAccepted(await answer(message), 'application/json')
+        ? toAccepted(await answer(message, i), 'application/json')
         : { text: JSON.stringify(refused) };
     if (text !== '') texts.push(text);
     characters += text.length;
@@ -164,9 +167,14 @@ function invalidRequest(id: unknown, detail: string): object {
   return { jsonrpc: '2.0', id: known, error: { code: -32_600, message: `Invalid Request: ${detail}` } };
 }
 
-/** JSON-RPC 2.0: `params` is an object or a list if it is there. The SDK calls other messages no JSON. */
+/**
+ * JSON-RPC 2.0: `params` is an object or a list if it is there. The SDK calls other messages no JSON. A longer number would
+ * come back as another one.
+ */
 function refusalOf(message: unknown): object | undefined {
   const { id, params } = message as { id?: unknown; params?: unknown };
+  if (typeof id === 'number' && !Number.isSafeInteger(id))
+    return invalidRequest(null, 'an id must be a text, or an integer of at most 2^53 - 1');
   if (params === undefined || (typeof params === 'object' && params !== null)) return undefined;
   return invalidRequest(id, 'params must be an object, or left out');
 }

@@ -18,6 +18,8 @@ export interface ToolServerOptions {
   request: FastifyRequest;
   upstreams: Upstreams;
   settings: ResponseSettings;
+  /** Where the message is in the body: the index in a batch. */
+  place: readonly string[];
   /** The origin of the hub in links. */
   origin: string;
   /** The places of stored JSON in the message. */
@@ -89,7 +91,7 @@ async function choose(name: string, values: Values, options: ToolServerOptions):
   const { request, upstreams, origin } = options;
   using _place = await options.takePlace(request.context);
   const tools = await listTools(request, upstreams);
-  const path = ['params', 'arguments'];
+  const path = [...options.place, 'params', 'arguments'];
   if (tools.length > listedMax) {
     if (name === metaNames.search) {
       const found = await search(tools, textOf(values, 'text'));

@@ -19,6 +19,8 @@ export type FindClient = (clientId: string, context: RequestContext) => Promise<
 
 const documentsMax = 500;
 const documentMs = 600_000;
+/** More than any program needs; each is read anew for each page. */
+const redirectUrisMax = 100;
 const nameLengthMax = 100;
 
 export function createClients({ catalog, executor }: Pick<Upstreams, 'catalog' | 'executor'>): FindClient {
@@ -56,7 +58,9 @@ function readDocument(url: string, document: Record<string, unknown>): OAuthClie
   if (client_id !== url) throw unusable('its client_id is not its address');
   if (token_endpoint_auth_method !== 'none')
     throw unusable('it authenticates by a method that the hub does not have');
-  const redirectUris = (Array.isArray(redirect_uris) ? redirect_uris : []).filter(
+  const uris = Array.isArray(redirect_uris) ? redirect_uris : [];
+  if (uris.length > redirectUrisMax) throw unusable(`it names more than ${redirectUrisMax} addresses`);
+  const redirectUris = uris.filter(
     (uri): uri is string => typeof uri === 'string' && faultOfRedirectUri(uri) === undefined,
   );
   const documentHost = new URL(url).host;

@@ -41,15 +41,17 @@ export function isMet({ column, is, valueJson }: Condition, cellJson: string | u
       'VALIDATION',
       `A value of the column ${column} cannot be compared with ${valueJson}, because one of them is no number.`,
     );
-  if (order === undefined && isOrder(is) && isOfTime(cell) && !beginningOfDate.test(value))
+  if (order === undefined && isOrder(is) && (isOnlyTime(cell, value) || isOnlyTime(value, cell)))
     throw new HubError(
       'VALIDATION',
-      `A date or a time of the column ${column} cannot be compared with ${valueJson}. Write it as 2026-01-31, 2026-01-31T06:30:00Z or 06:30:00.`,
+      `A value of the column ${column} cannot be compared with ${valueJson}, because only one of them is a date or a time. Write it as 2026-01-31, 2026-01-31T06:30:00Z or 06:30:00.`,
     );
   return holds[is]?.(order ?? orderOf(cell, value)) === true;
 }
 
 const isOrder = (is: string) => is.startsWith('>') || is.startsWith('<');
+/** Whether the first is a date or a time, and the other is none and does not begin one. */
+const isOnlyTime = (one: string, other: string) => isOfTime(one) && !beginningOfDate.test(other);
 const isOfTime = (text: string) => instantOf(text) !== undefined || secondsOf(text) !== undefined;
 /** A year, perhaps with a month, or a date that does not exist: their characters have the order of time. */
 const beginningOfDate = /^\d{4,}(-\d{2}){0,2}$/;

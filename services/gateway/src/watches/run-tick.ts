@@ -31,7 +31,14 @@ export interface TickDeps {
 const callTimeoutMs = 10_000;
 const runMsMax = 3_600_000;
 const beatsInLease = 3;
+/** About as long as a lease lasts without a beat. */
+const endTriesMax = 15;
 const detailCharactersMax = 2_000;
+/** Why a run may not go on. */
+const endingCodes = new Set([
+  ...['CONFLICT', 'CANCELLED', 'NOT_FOUND'],
+  ...['KEY_INVALID', 'KEY_EXPIRED', 'SCOPE_DENIED'],
+]);
 
 export const closingReason = new HubError('UNAVAILABLE', 'The gateway is shutting down.');
 
@@ -48,8 +55,8 @@ export async function runTick(tick: TakenTick, deps: TickDeps): Promise<void> {
   let isLost = false;
   const beat = setInterval(() => {
     catalog.keepTick({ watchId, lease }, callCtx()).catch((err) => {
-      // While the catalog is away, the run goes on. If the lease ends meanwhile, the end of this run changes nothing.
-      if (!(err instanceof HubError) || err.code === 'UNAVAILABLE') return;
+      // While the store fails, the run goes on. If the lease ends meanwhile, the end of this run changes nothing.
+      if (!(err instanceof HubError) || !endingCodes.has(err.code)) return;
       isLost = err.code === 'CONFLICT';
       stop.abort(err);
     });
@@ -63,6 +70,7 @@ export async function runTick(tick: TakenTick, deps: TickDeps): Promise<void> {
     await repeated(
       () => catalog.endTick({ watchId, lease, durationMs, ...ended }, callCtx()),
       new CallStop(),
+      endTriesMax,
     );
   } catch (err) {
     if (!(err instanceof HubError) || err.code !== 'CONFLICT') deps.onFailure(err);
