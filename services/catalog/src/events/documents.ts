@@ -11,6 +11,8 @@ export interface EventDoc extends Doc {
   /** Null if it belongs to the account. */
   hubId: string | null;
   dataJson: string;
+  /** Characters that count against the account; absent if an older hub wrote it. */
+  size?: number;
 }
 
 export interface DestinationDoc extends Doc, Dated {
@@ -48,6 +50,8 @@ export interface DeliveryDoc extends Doc {
   hubId: string | null;
   type: string;
   body: string;
+  /** The same as of an event. */
+  size?: number;
   state: 'pending' | 'delivered' | 'failed';
   attempts: number;
   /** When an executor takes it next: for an attempt, or because the lease is over. Null if it has ended. */

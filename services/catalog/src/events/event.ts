@@ -8,6 +8,7 @@ import type { Catalog } from '../catalog.ts';
 import { bodyOf } from './body.ts';
 import type { DeliveryDoc, DestinationDoc, EventDoc } from './documents.ts';
 import { newestEventId } from './event-clock.ts';
+import { trimNowAndThen } from './kept-bytes.ts';
 
 /** The parts that telling an event uses. */
 export type Teller = Pick<Catalog, 'store' | 'createId' | 'nowMs' | 'namespace' | 'pace' | 'eventClock'>;
@@ -26,7 +27,8 @@ export async function makeEvent(
 ): Promise<EventDoc> {
   const at = catalog.nowMs();
   const idMs = catalog.eventClock.next(await newestEventId(catalog.store, accountId));
-  return { id: catalog.createId('evt', idMs), accountId, version: 1, type, at, hubId, dataJson };
+  const id = catalog.createId('evt', idMs);
+  return { id, accountId, version: 1, type, at, hubId, dataJson, size: dataJson.length };
 }
 
 /** Destinations of an account. */
@@ -45,13 +47,13 @@ export async function eventRecords(
   const told = all.filter(
     (one) => mayTell(one, event.hubId) && (to.includes(one.id) || one.events.includes(event.type)),
   );
-  const deliveries = told.map((destination) =>
-    deliveryRecord({
-      ...makeDelivery(catalog, destination, event),
-      dueAt: catalog.pace.nextAt(accountId, event.at),
-    }),
-  );
-  return [...deliveries, { collection: 'events', doc: event }];
+  const deliveries = told.map((destination) => ({
+    ...makeDelivery(catalog, destination, event),
+    dueAt: catalog.pace.nextAt(accountId, event.at),
+  }));
+  await trimNowAndThen(catalog.store.events, accountId, [event]);
+  await trimNowAndThen(catalog.store.deliveries, accountId, deliveries);
+  return [...deliveries.map(deliveryRecord), { collection: 'events', doc: event }];
 }
 
 export const deliveryRecord = (doc: DeliveryDoc): CompanionWrite => ({ collection: 'deliveries', doc });
@@ -72,6 +74,7 @@ export function makeDelivery(
 ): DeliveryDoc {
   const { id: destinationId, accountId, template, mailTo } = destination;
   const seed = createHash('sha256').update(`${event.id} ${destinationId}`).digest();
+  const body = bodyOf(mailTo === undefined ? template : 'mail', event, mail?.url);
   return {
     id: createFixedId({ namespace, kind: 'dlv', atMs: event.at }, seed),
     accountId,
@@ -80,7 +83,8 @@ export function makeDelivery(
     eventId: event.id,
     hubId: event.hubId,
     type: event.type,
-    body: bodyOf(mailTo === undefined ? template : 'mail', event, mail?.url),
+    body,
+    size: body.length,
     ...(mailTo === undefined ? {} : { mail: 1 }),
     state: 'pending',
     attempts: 0,

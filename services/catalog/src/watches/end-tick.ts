@@ -11,10 +11,10 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, insertOnce, overtaken, untilWritten } from '../catalog.ts';
 import type { EventDoc } from '../events/documents.ts';
 import { eventRecords, makeEvent } from '../events/event.ts';
+import { trimNowAndThen } from '../events/kept-bytes.ts';
 import { conclude } from './conclude.ts';
 import type { TickLease, WatchDoc, WatchRunDoc, WatchStateDoc } from './documents.ts';
 import { runRecord, spanRecord, watchData } from './records.ts';
-import { trimRows } from './run-rows.ts';
 import { areComparable } from './same-rows.ts';
 import { isAbout } from './watch.ts';
 import { nextTickOf, replaceState, requireLease, spanOf } from './watch-state.ts';
@@ -25,7 +25,6 @@ export const rowDigestBytes = 32;
 const runsKept = 10_000;
 const trimmedEvery = 500;
 const rowsKeptMs = 7 * 86_400_000;
-const rowsCheckedEvery = 1_048_576;
 /** Bytes of rows in an event. */
 const eventRowsBytesMax = 16_000;
 
@@ -236,16 +235,16 @@ async function keepRows(
     kept.rowsId = `${lease.runId}/${lease.token}`;
     kept.told = toldNdjson;
     const expiresAt = nowMs() + rowsKeptMs;
-    await insertOnce(store.watchRunRows, {
+    const rows = {
       id: kept.rowsId,
       accountId,
       version: 1,
       ndjson: toldNdjson,
       size: toldNdjson.length,
       expiresAt,
-    });
-    // On average once for so many bytes.
-    if (Math.random() < toldNdjson.length / rowsCheckedEvery) await trimRows(store, accountId);
+    };
+    await insertOnce(store.watchRunRows, rows);
+    await trimNowAndThen(store.watchRunRows, accountId, [rows]);
   }
   return kept;
 }

@@ -1,6 +1,6 @@
 import type { TakenDelivery } from '@datahub/proto/catalog/v1/catalog_internal';
 import { createIdFactory } from '@datahub/service-kit/id';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Catalog } from '../../src/catalog.ts';
 import { endDelivery, redeliver, takeDelivery, testType } from '../../src/events/deliveries.ts';
 import type { DeliveryDoc, DestinationDoc } from '../../src/events/documents.ts';
@@ -188,6 +188,17 @@ describe('deliveries', () => {
     for (let asks = 0; asks < 3; asks++) await take();
     now = start + hourMs + 1_000;
     expect((await store.deliveries.findDue(now, 1_000)).found).toHaveLength(20 + 100);
+  });
+
+  it('is kept, as events are, while the newest of its account take less than 256 MiB', async () => {
+    const random = vi.spyOn(Math, 'random').mockReturnValue(0);
+    for (let i = 0; i < 3; i++) await tell();
+    const events = () => store.events.find({ accountId: 'a', limit: 100 });
+    for (const one of await events()) await store.events.replace({ ...one, size: 150_000_000, version: 2 });
+    for (const one of await all()) await store.deliveries.replace({ ...one, size: 150_000_000, version: 2 });
+    await tell();
+    expect([(await events()).length, (await all()).length]).toEqual([2, 2]);
+    random.mockRestore();
   });
 
   it('goes once to each destination that is named or wants its type, if it belongs to the hub', async () => {

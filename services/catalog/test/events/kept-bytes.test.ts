@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { trimRows } from '../../src/watches/run-rows.ts';
+import { trimOldest } from '../../src/events/kept-bytes.ts';
 import { openCatalogWithHub } from '../catalog-fixture.ts';
 
 let opened: Awaited<ReturnType<typeof openCatalogWithHub>>;
@@ -25,11 +25,11 @@ it('keeps the newest rows of the runs of an account within a bound of bytes', as
   await put('b', '1', 10_000);
   const left = async (accountId: string) =>
     (await watchRunRows.findSummaries({ accountId, limit: 10 })).map(({ id }) => id);
-  await trimRows(opened.store, 'a', 100_000);
+  await trimOldest(watchRunRows, 'a', 100_000);
   expect(await left('a')).toEqual(['1', '2', '3', '4', '5']);
-  await trimRows(opened.store, 'a', 21_100);
+  await trimOldest(watchRunRows, 'a', 21_100);
   expect(await left('a')).toEqual(['3', '4', '5']);
   expect(await left('b')).toEqual(['1']);
-  await trimRows(opened.store, 'a', 21_000);
+  await trimOldest(watchRunRows, 'a', 21_000);
   expect(await left('a')).toEqual(['4', '5']);
 });
