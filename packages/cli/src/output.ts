@@ -29,19 +29,24 @@ export function printRows(
 
 const widthMax = 60;
 
-/** Returns a function that lays out rows. The first call fixes the columns and their widths. */
+/**
+ * Returns a function that lays out rows. The first call fixes the columns and their widths; `left` gets the names of
+ * members that only later rows have.
+ */
 export function createTable(
   terminalWidth = 0,
+  left = new Set<string>(),
 ): (rows: readonly Readonly<Record<string, unknown>>[]) => string {
   let columns: { name: string; title: string; width: number }[] | undefined;
+  let known = new Set<string>();
   const line = (cells: readonly string[], all: readonly { width: number }[]) =>
     `${cells.map((cell, i) => fit(cell, all[i]?.width ?? 0)).join('  ')}`.trimEnd();
   return (rows) => {
     if (rows.length === 0) return '';
     const lines: string[] = [];
     if (columns === undefined) {
-      const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-      columns = names.map((name) => {
+      known = new Set(rows.flatMap((row) => Object.keys(row)));
+      columns = [...known].map((name) => {
         const title = toCell(name);
         const least = [...title].length;
         const widest = rows.reduce((width, row) => Math.max(width, [...toCell(row[name])].length), least);
@@ -59,6 +64,7 @@ export function createTable(
       );
     }
     const all = columns;
+    for (const name of rows.flatMap((row) => Object.keys(row))) if (!known.has(name)) left.add(name);
     for (const row of rows)
       lines.push(
         line(

@@ -7,7 +7,7 @@ import { decodeUtf8 } from './read-utf8.ts';
 export async function readAll(stdin: NodeJS.ReadableStream): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
-  return decodeUtf8(Buffer.concat(chunks), 'standard input');
+  return decodeUtf8(Buffer.concat(chunks), 'standard input').replace(/^\uFEFF/, '');
 }
 
 /** `name=text` is a text, `name:=json` any JSON; a name that is given again makes a list. */

@@ -39,6 +39,15 @@ describe('a table', () => {
     next([{ name: 'abc', city: 'x' }]);
     expect(next([{ name: 'a very long name', city: 'y' }])).toBe('a v…  y\n'.slice(0, 9));
   });
+
+  it('names the members that only later rows have', () => {
+    const left = new Set<string>();
+    const next = createTable(0, left);
+    next([{ a: 1 }, { b: 2 }]);
+    expect([...left]).toEqual([]);
+    next([{ b: 3, late: 4 }, { late: 5 }]);
+    expect([...left]).toEqual(['late']);
+  });
 });
 
 it('reads values from words', () => {

@@ -142,7 +142,7 @@ async function ask(token, signal) {
     signal.removeEventListener("abort", onAbort);
   }
 }
-var unsent = /* @__PURE__ */ new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
+var unsent = /* @__PURE__ */ new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
 function reasonOf(cause, { controller: { signal }, isRepeatable }) {
   if (signal.aborted) return signal.reason;
   const detail = "The hub did not answer, or the answer broke off.";
@@ -256,7 +256,7 @@ function toForm(values) {
 }
 
 // src/client.ts
-var reading = /* @__PURE__ */ new Set(["POST /v1/queries/check", "POST /v1/queries/data"]);
+var reading = /\/(check|data|predict|summarize)$/;
 function createClient(options) {
   const base = new URL(options.url);
   if (!base.pathname.endsWith("/")) base.pathname += "/";
@@ -336,7 +336,7 @@ function toCall(route, input) {
     headers: { "idempotency-key": idempotencyKey, "if-match": ifMatch },
     body: body && toJson(body),
     signal,
-    repeatable: method === "GET" || reading.has(route) || idempotencyKey !== void 0
+    repeatable: method === "GET" || reading.test(route) || idempotencyKey !== void 0
   };
 }
 export {

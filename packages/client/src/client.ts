@@ -133,7 +133,7 @@ export interface Client {
 }
 
 /** Requests that change nothing, beside those with GET. */
-const reading: ReadonlySet<string> = new Set(['POST /v1/queries/check', 'POST /v1/queries/data']);
+const reading = /\/(check|data|predict|summarize)$/;
 
 export function createClient(options: ClientOptions): Client {
   const base = new URL(options.url);
@@ -230,6 +230,6 @@ function toCall(route: string, input: object) {
     headers: { 'idempotency-key': idempotencyKey, 'if-match': ifMatch },
     body: body && toJson(body),
     signal,
-    repeatable: method === 'GET' || reading.has(route) || idempotencyKey !== undefined,
+    repeatable: method === 'GET' || reading.test(route) || idempotencyKey !== undefined,
   };
 }

@@ -169,7 +169,7 @@ async function ask(token: () => string | Promise<string>, signal: AbortSignal): 
 }
 
 /** Of connections that Node did not make, so that nothing was sent. */
-const unsent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
+const unsent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']);
 
 /** `fetch` and streams fail with various errors, some of which name no cause. */
 function reasonOf(

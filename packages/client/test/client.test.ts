@@ -117,6 +117,13 @@ describe('a failure', () => {
     expect((await failed(away.execute(write))).problem.retryable).toBe(true);
   });
 
+  it('of a prediction passes if it is sent again', async () => {
+    answers(cutOff, json({ label: 'a' }));
+    const path = { classifierId: 'c' };
+    await client().call('POST /v1/classifiers/{classifierId}/predict', { path, body: { context: 'x' } });
+    expect(received).toHaveLength(2);
+  });
+
   it('never shows the key', async () => {
     answers(cutOff);
     const err = await failed(client({ retries: 0 }).execute(read));

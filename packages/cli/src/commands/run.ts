@@ -85,7 +85,8 @@ async function write(hub: Hub, { body, format, context }: Execution): Promise<vo
   const response = await receive(hub, { path: 'v1/queries/execute', accept: mediaTypes[format], body });
   warnOfUnknown(context, response);
   const isTable = format === 'table';
-  const table = createTable(context.stdout.columns);
+  const left = new Set<string>();
+  const table = createTable(context.stdout.columns, left);
   const progress = createProgress(context, Date.now);
   const cutNote = isCutAtResult(response.headers) ? moreResults : moreRows;
   let lines = 0;
@@ -104,6 +105,7 @@ async function write(hub: Hub, { body, format, context }: Execution): Promise<vo
     progress.end();
   }
   if (isTable && lines === 0) note(context, 'no rows');
+  if (left.size > 0) note(context, leftText([...left]));
   // Proxies drop trailers. JSON and NDJSON say it in their bytes.
   if (format === 'csv' && ending.truncated === true)
     note(context, ending.moreResults === true ? moreResults : moreRows);
@@ -114,6 +116,14 @@ interface Ending {
   truncated?: boolean;
   moreResults?: boolean;
   problem?: Problem;
+}
+
+const namesMax = 10;
+
+/** Documents can have members that those before them lack. */
+function leftText(names: string[]): string {
+  const more = names.length > namesMax ? ' and others' : '';
+  return `Only later rows have ${names.slice(0, namesMax).join(', ')}${more}, so the table lacks them. --format json has all.`;
 }
 
 const moreRows = 'There are more rows.';

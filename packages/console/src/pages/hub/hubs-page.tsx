@@ -147,7 +147,8 @@ function DeleteHub({ hub, onClose }: { hub: Hub; onClose(): void }) {
       onSubmit={submit}
     >
       <p>
-        This deletes all its folders, sources and queries. Programs that run one of the queries get an error.
+        This deletes all its folders, sources, queries, boards and watches. Programs that run one of the
+        queries get an error.
       </p>
       <Field label={`Type “${hub.label}” to confirm`} value={typed} onInput={setTyped} autofocus />
     </FormDialog>
