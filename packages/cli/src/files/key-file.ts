@@ -30,7 +30,10 @@ const limits: Shape = {
 const members = {
   scopes: { list: 'text' },
   limits,
-  expiresAt: 'text',
+  expiresAt: {
+    pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$`,
+    what: 'a timestamp with a zone, such as 2027-01-31T00:00:00Z',
+  },
 } as const satisfies Record<Exclude<keyof KeyModel, 'path'>, Shape>;
 const shape: Shape = { members, required: ['scopes'] };
 
@@ -70,7 +73,8 @@ const toComparable = ({ scopes, limits: of, expiresAt }: KeyModel): Record<strin
       return [[name, Array.isArray(value) ? [...value].sort() : value]];
     }),
   ),
-  expiresAt: expiresAt === undefined ? undefined : Date.parse(expiresAt),
+  // A time that does not exist is no absent one: the hub refuses it.
+  expiresAt: expiresAt && (Date.parse(expiresAt) || expiresAt),
 });
 
 export function changedKeyMembers(mine: KeyModel, theirs: KeyModel): string[] {
