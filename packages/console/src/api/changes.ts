@@ -67,6 +67,10 @@ const cutShort = [408, 499];
 export const isOfProxy = ({ status, code }: { status: number; code?: unknown }): boolean =>
   code === undefined && (status >= 500 || cutShort.includes(status));
 
+/** True if nobody knows whether a change was carried out that failed so. */
+export const isAnswerLost = (problem: { status: number; code?: unknown }): boolean =>
+  problem.status === 0 || problem.code === 'OUTCOME_UNKNOWN' || isOfProxy(problem);
+
 /** What an answer says of a change: `lost` if it is not of the hub, `unknown` if the hub itself does not know. */
 async function endOf(response: Response): Promise<'known' | 'running' | 'lost' | 'unknown'> {
   const { status } = response;

@@ -2,7 +2,7 @@
 
 import { batch, computed, signal } from '@preact/signals';
 import { setMembers } from '../api/change-document.ts';
-import { isOfProxy } from '../api/changes.ts';
+import { isAnswerLost } from '../api/changes.ts';
 import { call, callJson, part, problemOf } from '../api/client.ts';
 import { parseExact } from '../api/exact.ts';
 import type { Presentation, Query, Signature } from '../api/types.ts';
@@ -68,11 +68,6 @@ interface LoadOptions {
   /** What happens to the page if the hub has another version: by default, unsaved changes stay and the rest follows. */
   adopt?: 'unless edited' | 'always' | 'never';
 }
-
-const isAnswerLost = (err: unknown): boolean => {
-  const problem = problemOf(err);
-  return problem.status === 0 || isOfProxy(problem);
-};
 
 /** Only queries that read have a cache and columns that are never null. */
 const storedForm = (draft: Draft): Draft =>
@@ -278,8 +273,9 @@ export class StoredQueryEditor extends QueryEditor {
     try {
       await this.#put();
     } catch (err) {
-      const { code } = problemOf(err);
-      const isLost = isAnswerLost(err) || code === 'OUTCOME_UNKNOWN';
+      const problem = problemOf(err);
+      const { code } = problem;
+      const isLost = isAnswerLost(problem);
       if (code !== 'VERSION_MISMATCH' && !isLost) throw err;
       await (isLost ? this.#lookUp() : this.load({ adopt: 'never' }));
       if (!this.dirty.value) return;
@@ -294,7 +290,7 @@ export class StoredQueryEditor extends QueryEditor {
     const until = performance.now() + lookUpMs;
     while (this.dirty.value && performance.now() < until) {
       const isRead = await this.load({ adopt: 'never' }).catch((err) => {
-        if (!isAnswerLost(err)) throw err;
+        if (!isAnswerLost(problemOf(err))) throw err;
         return false;
       });
       if (isRead) return;

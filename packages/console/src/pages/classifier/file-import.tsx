@@ -1,6 +1,7 @@
 /** Trains with a file that the hub takes as it is: it is sent in pieces, and says how far it is. */
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { isAnswerLost } from '../../api/changes.ts';
 import { callJson, part, problemOf } from '../../api/client.ts';
 import type { Answer, Problem } from '../../api/types.ts';
 import { bytes, counted } from '../../ui/format.ts';
@@ -99,7 +100,7 @@ export function FileImport({ classifierId, chosen, onTrained }: FileImportProps)
           <progress max={size} value={bytesRead} aria-label="Part of the file that was read" />
           <span>
             {counted(trained, 'example')} learned{status === 'stopped' && ', stopped'}
-            {problem?.status === 0 && ', perhaps more'}
+            {problem !== undefined && isAnswerLost(problem) && ', perhaps more'}
           </span>
           {isRunning && (
             <button type="button" disabled={status === 'stopping'} onClick={stop}>

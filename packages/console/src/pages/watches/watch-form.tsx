@@ -63,6 +63,8 @@ export function WatchForm({ watch, queryId = '', onDone, onClose }: WatchFormPro
   const { form, set } = changed;
   /** The query that the person chose: somebody else who changed the query also chose its columns. */
   const chosen = useRef(watch === undefined ? queryId : undefined);
+  /** A name that the person wrote stays. */
+  const isNamed = useRef(false);
   const choose = (next: string) => {
     chosen.current = next;
     set({ queryId: next });
@@ -73,7 +75,11 @@ export function WatchForm({ watch, queryId = '', onDone, onClose }: WatchFormPro
       const query = await callJson<Query>(`v1/queries/${part(form.queryId)}?signature=true`, { signal });
       const columns = query.signature?.columns?.map(({ name }) => name) ?? [];
       if (form.queryId === chosen.current && form.queryId !== watch?.queryId)
-        set({ label: query.meta.label, by: columns.slice(0, 1), include: columns });
+        set({
+          ...(isNamed.current ? {} : { label: query.meta.label }),
+          by: columns.slice(0, 1),
+          include: columns,
+        });
       return query.signature;
     },
     [form.queryId],
@@ -98,7 +104,15 @@ export function WatchForm({ watch, queryId = '', onDone, onClose }: WatchFormPro
     >
       <div class="columns-2">
         <QueryChoice queryId={form.queryId} onChoose={choose} />
-        <Field label={fieldNames.label} value={form.label} onInput={(label) => set({ label })} required />
+        <Field
+          label={fieldNames.label}
+          value={form.label}
+          onInput={(label) => {
+            isNamed.current = label !== '';
+            set({ label });
+          }}
+          required
+        />
       </div>
       {takesValues && (
         <Field
