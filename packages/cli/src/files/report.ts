@@ -81,9 +81,15 @@ export function toJson({
 const longestRun = (text: string): number =>
   Math.max(0, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
 
-/** Labels of people must not become links, images or mentions in a comment. */
+/**
+ * Labels of people must not become links, images or mentions in a comment. GitHub finds addresses, mentions and numbers
+ * of issues in the text that it shows, so an invisible space parts them.
+ */
 const escapeMarkdown = (text: string): string =>
-  text.replaceAll(/[\\`*_{}[\]()#+!|<>@~-]/g, '\\$&').replaceAll(/\s+/g, ' ');
+  text
+    .replaceAll(/[\\`*_{}[\]()#+!|<>@~&-]/g, '\\$&')
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/\\[@#]|:(?=\/\/)|www(?=\.)/gi, '$&&#8203;');
 
 const titleOf = (step: Step): string =>
   visible(`${step.kind} ${step.name}${step.action === 'rename' ? ` (was ${step.from})` : ''}`);

@@ -44,6 +44,16 @@ describe('a report', () => {
     expect(toText(planOf('SELECT 1', "SELECT\t'é語🙂'"))).toContain("+ SELECT\t'é語🙂'");
   });
 
+  it('makes no links and mentions of labels in Markdown', () => {
+    const markdown = toMarkdown(
+      planOf('SELECT 1', 'SELECT 2', '@team #12 https://a.example www.b.example &lt;'),
+    );
+    expect(markdown).not.toMatch(/@team|#12|:\/\/|www\.|(?<!\\)&lt;/);
+    expect(markdown.replaceAll(/&#8203;|\\/g, '')).toContain(
+      '@team #12 https://a.example www.b.example &lt;',
+    );
+  });
+
   it('ends no fence of Markdown early', () => {
     expect(toMarkdown(planOf('SELECT 1', 'SELECT "````"'))).toContain('`````diff');
   });
