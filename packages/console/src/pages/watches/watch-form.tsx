@@ -63,8 +63,7 @@ export function WatchForm({ watch, queryId = '', onDone, onClose }: WatchFormPro
   const { form, set } = changed;
   /** The query that the person chose: somebody else who changed the query also chose its columns. */
   const chosen = useRef(watch === undefined ? queryId : undefined);
-  /** A name that the person wrote stays. */
-  const isNamed = useRef(false);
+  const { usualName, write } = useName(set);
   const choose = (next: string) => {
     chosen.current = next;
     set({ queryId: next });
@@ -75,11 +74,7 @@ export function WatchForm({ watch, queryId = '', onDone, onClose }: WatchFormPro
       const query = await callJson<Query>(`v1/queries/${part(form.queryId)}?signature=true`, { signal });
       const columns = query.signature?.columns?.map(({ name }) => name) ?? [];
       if (form.queryId === chosen.current && form.queryId !== watch?.queryId)
-        set({
-          ...(isNamed.current ? {} : { label: query.meta.label }),
-          by: columns.slice(0, 1),
-          include: columns,
-        });
+        set({ ...usualName(query), by: columns.slice(0, 1), include: columns });
       return query.signature;
     },
     [form.queryId],
@@ -104,15 +99,7 @@ export function WatchForm({ watch, queryId = '', onDone, onClose }: WatchFormPro
     >
       <div class="columns-2">
         <QueryChoice queryId={form.queryId} onChoose={choose} />
-        <Field
-          label={fieldNames.label}
-          value={form.label}
-          onInput={(label) => {
-            isNamed.current = label !== '';
-            set({ label });
-          }}
-          required
-        />
+        <Field label={fieldNames.label} value={form.label} onInput={write} required />
       </div>
       {takesValues && (
         <Field
@@ -132,6 +119,18 @@ export function WatchForm({ watch, queryId = '', onDone, onClose }: WatchFormPro
       {described.problem !== undefined && <p class="hint">The columns of the query are not known yet.</p>}
     </FormDialog>
   );
+}
+
+/** A watch has the name of its query, unless the person writes one. */
+function useName(set: PartProps['set']) {
+  const isWritten = useRef(false);
+  return {
+    usualName: ({ meta }: Query) => (isWritten.current ? {} : { label: meta.label }),
+    write: (label: string) => {
+      isWritten.current = label !== '';
+      set({ label });
+    },
+  };
 }
 
 /** An object with the variables of the query. */
