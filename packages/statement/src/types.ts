@@ -18,6 +18,8 @@ export interface BoundStatement {
   params: BoundValue[];
   /** Values whose form depends on the type that the database expects. Their parameters are their JSON. */
   untyped?: readonly UntypedValue[];
+  /** True if PostgreSQL infers the type of a variable. */
+  infersTypes?: boolean;
 }
 
 /** Facts about NULLs in the columns, derived from the text of a statement. */

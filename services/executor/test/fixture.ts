@@ -49,6 +49,7 @@ export async function operateMysql(url: string, texts: string[]): Promise<void> 
 export interface AskOptions extends Partial<RunOptions> {
   params?: Statement['params'];
   untyped?: Statement['untyped'];
+  infersTypes?: boolean;
   kind?: Statement['kind'];
   key?: string;
   comment?: string;
@@ -71,6 +72,7 @@ export async function ask(connection: Connection, text: string, asked: AskOption
   const {
     params = [],
     untyped,
+    infersTypes = false,
     kind = 'read',
     key = text,
     format = 'json',
@@ -92,7 +94,7 @@ export async function ask(connection: Connection, text: string, asked: AskOption
   const answer = createResponseWriter({ format, numbers, meta: false, maxRows, allResults, reply });
   try {
     const outcome = await connection.run(
-      { key, text, params, ...(untyped && { untyped }), kind, comment, errors, session },
+      { key, text, params, ...(untyped && { untyped }), infersTypes, kind, comment, errors, session },
       answer,
       { statementTimeoutMs: 10_000, ...options },
     );

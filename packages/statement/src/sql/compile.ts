@@ -95,11 +95,13 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
   const textFor = createTextCache((values) => writer.write(source, values));
   const lists = placeholders.filter(isListPlace).map(({ variable }) => variable);
   const untypedLists = new Set(lists.filter((variable) => declarations[variable]?.type === undefined));
+  const infersTypes = writer.untyped && declarations.some(({ type }) => type === undefined);
   const bindValues = (values: Value[]): BoundStatement => {
     const params = writer.params(source, values);
     const key = lists.length === 0 ? '' : keyOf(values, lists, writer);
     const untyped = writer.untyped?.(source, values);
-    return { key, text: textFor(key, values), params, ...(untyped && { untyped }) };
+    const inferred = { ...(untyped && { untyped }), ...(infersTypes && { infersTypes }) };
+    return { key, text: textFor(key, values), params, ...inferred };
   };
   return {
     kind,

@@ -190,13 +190,11 @@ class CompiledQuery implements PreparedQuery {
   }
 
   bind(values: CallValues): Statement {
-    const { key, text, params, untyped } = this.#compiled.bind(values);
+    const { key, ...bound } = this.#compiled.bind(values);
     return {
+      ...bound,
       ...(this.#session && { session: this.#session.bind(values) }),
       key: key === '' ? this.#key : `${this.#key}.${key}`,
-      text,
-      params,
-      ...(untyped && { untyped }),
       kind: this.kind,
       comment: this.#comment,
       errors: this.#errors,

@@ -125,9 +125,7 @@ export interface ConnectDeps extends SharesOfAccount {
   facts?: SourceFacts;
 }
 
-/**
- * A value to bind. A number that a double cannot represent exactly is a decimal text, or a value of its declared type.
- */
+/** A value to bind. A number that no double represents exactly is a decimal text, or a value of its declared type. */
 export type Param = string | number | bigint | boolean | null | { readonly decimal: string };
 
 /** A statement ready for the engine: placeholders in the engine's own form. */
@@ -138,6 +136,8 @@ export interface Statement {
   params: Param[];
   /** Values whose form depends on the type that the database expects, with their places in `params`. */
   untyped?: readonly UntypedValue[];
+  /** True if a variable has no type, so that the database infers it; PostgreSQL only. */
+  infersTypes?: boolean;
   /**
    * `read` runs in a read-only transaction that is rolled back, `write` in its own transaction, `standalone` in none.
    */

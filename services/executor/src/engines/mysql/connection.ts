@@ -1,6 +1,5 @@
 /** One session at MySQL or MariaDB: prepared statements, read-only transactions, binary rows written into the sink. */
 
-import type { HubError } from '@datahub/service-kit/call/error';
 import {
   type Connection,
   type Outcome,
@@ -38,6 +37,7 @@ import {
 } from './rollback.ts';
 import { describePrepared, readSchema } from './schema.ts';
 import {
+  ask,
   begin,
   Controls,
   cleanUp,
@@ -63,6 +63,7 @@ export class MysqlConnection implements Connection {
   readonly #host: ResultHost;
   #cleanUp: Buffer[] = [];
   #afterRead = nothing;
+  #afterInner = nothing;
   /** The reset of the session, and what sets it up again. */
   #resetAll = nothing;
   /** True if a statement has run since the session was opened or reset. */
@@ -77,9 +78,9 @@ export class MysqlConnection implements Connection {
    */
   readonly #followUp: Response = (source, start, end) => {
     if (!ok(source, start, end)) return true;
-    const { sessionChanged, changed } = protocol.readOk(source, start, end);
-    if (sessionChanged) this.#changed = true;
-    this.#formats.note(changed);
+    const status = protocol.readOk(source, start, end);
+    if (status.sessionChanged) this.#changed = true;
+    this.#formats.note(status);
     return true;
   };
   readonly #cancellation = new Cancellation();
@@ -96,11 +97,15 @@ export class MysqlConnection implements Connection {
     this.serverVersion = session.serverVersion;
     this.#wire = new Wire(session.socket, session);
     this.#controls = new Controls(session.isMariadb);
-    this.#formats = new SessionFormats(session.isMariadb, (query) => this.#rows(query));
+    this.#formats = new SessionFormats({
+      ...{ isMariadb: session.isMariadb, rows: (query) => this.#rows(query) },
+      command: (bytes) => this.#command(bytes, ok),
+    });
     this.transactions = createTransactions({
       ...{ wire: this.#wire, control: (work) => this.#control(work), rollBack: this.#rollBack },
       ...{ leave: () => this.#leave(), close: () => this.close(), prepare: this.#prepareInside },
       ...{ session, timeout: (timeoutMs) => this.#controls.timeout(timeoutMs) },
+      restoreValues: () => this.#formats.restore(),
     });
     this.#host = {
       ...{ hasExtended: session.hasExtended, readOnIn: (turn) => this.#wire.readOnIn(turn) },
@@ -130,6 +135,7 @@ export class MysqlConnection implements Connection {
     ]);
     this.#cleanUp = cleansUp ? [cleanUp] : [];
     this.#afterRead = together([rollback, ...this.#cleanUp], this.#followUp);
+    if (!this.#session.isMariadb) this.#afterInner = together([ask], this.#followUp);
     const setUp = tracks ? [track, ...this.#controls.required] : this.#controls.required;
     this.#resetAll = together([protocol.resetConnection, ...setUp], ok);
   }
@@ -218,8 +224,8 @@ export class MysqlConnection implements Connection {
     const isRead = kind === 'read';
     const before = this.#controls.before(kind, options);
     const warnings = isRead ? undefined : createWarningsReader(this.#session.hasExtended);
-    const staysOpen = typeof options.snapshot === 'object' || options.inTransaction;
-    const afterRead = staysOpen ? nothing : this.#afterRead;
+    const staysOpen = typeof options.snapshot === 'object' || options.inTransaction === true;
+    const afterRead = staysOpen ? this.#afterInner : this.#afterRead;
     const after =
       warnings === undefined
         ? afterRead
@@ -239,7 +245,11 @@ export class MysqlConnection implements Connection {
     this.#changed ||= reader.sessionChanged || (!isRead && this.#session.isMariadb);
     // A misplaced write ran in the wrong transaction. Closing the session rolls back a transaction that is still open.
     const isLeftOpen = kind === 'standalone' && begun === undefined && reader.inTransaction;
-    if (isLeftOpen && ran === undefined) throw await this.#endLeftOpen();
+    if (isLeftOpen && ran === undefined) {
+      this.#changed = true;
+      await this.#command(rollback, ok);
+      throw leftOpenError();
+    }
     const isMisplaced = begun !== undefined || reader.inTransaction !== run.inOpenTransaction;
     if ((!isRead || options.inTransaction) && ran === undefined && isMisplaced) {
       this.close();
@@ -247,8 +257,8 @@ export class MysqlConnection implements Connection {
     }
     if (begun !== undefined) throw controlError(begun);
     if (ran === undefined) {
-      const { failure = this.#formats.mayDiffer(reader) ? await this.#formats.changeIn(reader) : undefined } =
-        reader;
+      const differs = this.#formats.mayDiffer(reader);
+      const { failure = differs ? await this.#formats.settle(reader, staysOpen) : undefined } = reader;
       if (failure === undefined) return withExactId(outcome, statement.text, (query) => this.#rows(query));
       throw isRead || run.inOpenTransaction ? failure : unreported(failure);
     }
@@ -258,13 +268,6 @@ export class MysqlConnection implements Connection {
     if (!isRead && ended !== undefined) throw brokenError();
     const isIncomplete = warnings?.incomplete() || (await this.#mayLeaveRows(prepared, statement, run));
     throw isIncomplete ? failedIncompleteError(ran) : ran;
-  }
-
-  /** A procedure began a transaction and did not end it. */
-  async #endLeftOpen(): Promise<HubError> {
-    this.#changed = true;
-    await this.#command(rollback, ok);
-    return leftOpenError();
   }
 
   async #mayLeaveRows(prepared: Prepared, { kind, text }: Statement, run: Run): Promise<boolean> {
@@ -366,9 +369,7 @@ export class MysqlConnection implements Connection {
     });
   }
 
-  async ping(): Promise<void> {
-    await this.#command(protocol.ping, ok);
-  }
+  ping = (): Promise<void> => this.#command(protocol.ping, ok);
 
   async describe(statement: Statement): Promise<Signature> {
     // The server does not report what a function changed in the session while it prepared.
@@ -386,9 +387,7 @@ export class MysqlConnection implements Connection {
     return rows;
   }
 
-  readSchema(): Promise<Schema> {
-    return readSchema((query, bytesMax) => this.#rows(query, bytesMax));
-  }
+  readSchema = (): Promise<Schema> => readSchema((query, bytesMax) => this.#rows(query, bytesMax));
 
   close(): void {
     this.#broken = true;

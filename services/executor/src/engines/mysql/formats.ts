@@ -2,48 +2,71 @@
 
 import type { HubError } from '@datahub/service-kit/call/error';
 import { formatError } from './errors.ts';
-import type { Format } from './protocol.ts';
+import type { OkPacket } from './protocol.ts';
 import type { ResultReader, TextRow } from './results.ts';
+import { changedValues, restoreValues } from './session.ts';
 
 /** The names of the formats that are not the hub's own. */
 const changedFormats =
   "SELECT 'time_zone' FROM DUAL WHERE @@time_zone <> '+00:00' UNION SELECT 'character_set_results' FROM DUAL WHERE NOT @@character_set_results <=> 'utf8mb4'";
 
+type Noted = Pick<OkPacket, 'sessionChanged' | 'changed'>;
+
+interface Session {
+  isMariadb: boolean;
+  /** Run commands of the hub's own. */
+  rows(query: string): Promise<TextRow[]>;
+  command(bytes: Buffer): Promise<void>;
+}
+
 export class SessionFormats {
-  readonly #isMariadb: boolean;
-  readonly #rows: (query: string) => Promise<TextRow[]>;
+  readonly #session: Session;
   /** Those that statements have set since the session was opened or reset. */
   readonly #foreign = new Set<string>();
+  /** Whether statements have changed the session since then. */
+  #hasChanged = false;
 
-  constructor(isMariadb: boolean, rows: (query: string) => Promise<TextRow[]>) {
-    this.#isMariadb = isMariadb;
-    this.#rows = rows;
+  constructor(session: Session) {
+    this.#session = session;
   }
 
-  note(changed: Iterable<Format>): void {
+  note({ sessionChanged, changed }: Noted): void {
+    if (sessionChanged) this.#hasChanged = true;
     for (const name of changed) this.#foreign.add(name);
   }
 
   clear(): void {
     this.#foreign.clear();
+    this.#hasChanged = false;
   }
 
   /** False after nearly all statements. */
-  mayDiffer({ sessionChanged, changed }: ResultReader): boolean {
-    return sessionChanged || changed.size > 0 || this.#foreign.size > 0;
+  mayDiffer({ sessionChanged, changed }: Noted): boolean {
+    return sessionChanged || changed.size > 0 || this.#hasChanged || this.#foreign.size > 0;
   }
 
-  /** The error if the values of the result were written in other formats than the hub reads. */
-  async changeIn({
-    formats: needed,
-    sessionChanged,
-    changed: noted,
-  }: ResultReader): Promise<HubError | undefined> {
-    this.note(noted);
+  /**
+   * Resolves to the error if the values of the result were written in other formats than the hub reads. If the transaction
+   * stays open, its next statement finds the hub's settings.
+   */
+  async settle(reader: ResultReader, staysOpen: boolean): Promise<HubError | undefined> {
+    this.note(reader);
     // MariaDB reports behind rows that the session changed, but not what.
-    if (sessionChanged && this.#isMariadb && needed.size > 0)
-      for (const [name] of await this.#rows(changedFormats)) this.#foreign.add(name as string);
-    const changed = [...needed].find((name) => this.#foreign.has(name));
-    return changed && formatError(changed);
+    if (reader.sessionChanged && this.#session.isMariadb && reader.formats.size > 0)
+      for (const [name] of await this.#session.rows(changedFormats)) this.#foreign.add(name as string);
+    const changed = [...reader.formats].find((name) => this.#foreign.has(name));
+    if (changed !== undefined) return formatError(changed);
+    if (staysOpen) await this.restore();
+    return undefined;
+  }
+
+  /** Resolves to the names of the settings of values and statements that were not the hub's. */
+  async restore(): Promise<string[]> {
+    this.clear();
+    const [rows] = await Promise.all([
+      this.#session.rows(changedValues),
+      this.#session.command(restoreValues),
+    ]);
+    return rows.map(([name]) => name as string);
   }
 }

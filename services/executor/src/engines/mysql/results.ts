@@ -6,8 +6,10 @@ import type { Outcome } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import { turnForColumns } from '../../result/column-turns.ts';
 import { OwnAnswer, ownAnswerBytesMax } from '../shared/bounds.ts';
+import { formatError } from './errors.ts';
 import { ColumnReader, type Format, isEof, readEof, readLength, readOk, type Status } from './protocol.ts';
-import { type Prepared, type ResultColumns, ResultColumnsReader } from './statements.ts';
+import { type ResultColumns, ResultColumnsReader } from './result-columns.ts';
+import type { Prepared } from './statements.ts';
 import { literal, wordsOf } from './text.ts';
 import type { Response } from './wire.ts';
 
@@ -133,7 +135,8 @@ export class ResultReader {
     const { columns } = this.#columnsReader as ResultColumnsReader;
     if (this.#columns !== undefined && this.#columns !== columns) this.#earlierFormats = this.formats;
     this.#columns = columns;
-    sink.begin(columns.forSink(this.#areOut));
+    if (columns.isForeign) this.failure = formatError('character_set_results');
+    else sink.begin(columns.forSink(this.#areOut));
     sink.onDrain(this.#host.resume);
     if (sink.full) this.#host.pause();
   }

@@ -6,6 +6,7 @@
 
 import type { Outcome, RunAllOptions, Statement } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
+import { settingChanged } from '../shared/outcomes.ts';
 import { brokenError, controlError, reported } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { ResultReader } from './results.ts';
@@ -20,6 +21,8 @@ export interface RunAllHost {
   prepare(statement: Statement): Promise<Prepared>;
   /** Sets the timeout of statements. */
   timeout(timeoutMs: number): Commands;
+  /** Resolves to the names of the settings of values and statements that were not the hub's. */
+  restoreValues(): Promise<string[]>;
   close(): void;
 }
 
@@ -83,7 +86,7 @@ async function sendSome(
   { prepared, host }: { prepared: readonly Prepared[]; host: RunAllHost },
   onFailure: (index: number) => void,
 ): Promise<number> {
-  const { wire, session, close } = host;
+  const { wire, session, close, restoreValues } = host;
   const { hasExtended } = session;
   const ignore = () => {};
   const own = { hasExtended, discarding: () => true, pause: ignore, resume: ignore, readOnIn: ignore };
@@ -113,6 +116,12 @@ async function sendSome(
   if (readers.at(-1)?.inTransaction !== true) {
     close();
     throw brokenError();
+  }
+  const changing = readers.findIndex(({ sessionChanged }) => sessionChanged);
+  const [changed] = changing === -1 ? [] : await restoreValues();
+  if (changed !== undefined && changing < all.length - 1) {
+    onFailure(changing);
+    throw settingChanged(changed);
   }
   return outcomes.reduce((sum, { affectedRows = 0 }) => sum + affectedRows, 0);
 }

@@ -33,11 +33,23 @@ export interface Run {
   inOpenTransaction: boolean;
 }
 
+const ownNames = "NAMES utf8mb4, time_zone = '+00:00'";
+const ownMode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
 /** Settings of every session. Names are read from messages, so these must be English. */
 const settings = [
-  "SET NAMES utf8mb4, time_zone = '+00:00', autocommit = 1, lc_messages = 'en_US'",
-  "SET sql_mode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', completion_type = 'NO_CHAIN'",
+  `SET ${ownNames}, autocommit = 1, lc_messages = 'en_US'`,
+  `SET sql_mode = '${ownMode}', completion_type = 'NO_CHAIN'`,
 ];
+
+/** Sets how values and statements are read and written, and how many rows. */
+export const restoreValues = protocol.query(
+  `SET ${ownNames}, sql_mode = '${ownMode}', sql_select_limit = DEFAULT`,
+);
+/** The names of the settings by which values and statements are read that are not the hub's. */
+export const changedValues = `SELECT 'time_zone' FROM DUAL WHERE @@time_zone <> '+00:00'
+  UNION SELECT 'sql_mode' FROM DUAL WHERE @@sql_mode <> '${ownMode}'
+  UNION SELECT 'character_set_client' FROM DUAL
+    WHERE @@character_set_client <> 'utf8mb4' OR @@character_set_connection <> 'utf8mb4'`;
 
 /** Makes the server report whether a statement, or a function in it, changed the session, and whether it set a format. */
 export const track = protocol.query(
@@ -64,6 +76,8 @@ export const together = (commands: readonly Buffer[], response: Response): Comma
 export const nothing: Commands = { bytes: Buffer.alloc(0), responses: [] };
 
 export const showWarnings = protocol.query('SHOW WARNINGS');
+/** Lets MySQL report what the statement before changed. */
+export const ask = protocol.query('DO 0');
 export const commit = protocol.query('COMMIT');
 export const rollback = protocol.query('ROLLBACK');
 /** Around what is prepared in an open transaction. */

@@ -1,26 +1,20 @@
-/** Prepared statements: the response to COM_STMT_PREPARE, COM_STMT_EXECUTE, and the columns of its result. */
+/** Prepared statements: the response to COM_STMT_PREPARE, and COM_STMT_EXECUTE. */
 
 import type { Param, Statement } from '../../ports/engine.ts';
-import type { SinkColumn } from '../../ports/row-sink.ts';
 import { turnForColumns } from '../../result/column-turns.ts';
 import { withCommentInFront } from '../shared/comment.ts';
-import { type KeptOfConnection, weightOf } from '../shared/kept-statements.ts';
+import type { KeptOfConnection } from '../shared/kept-statements.ts';
 import { controlError, NotPreparable, tooLargeError } from './errors.ts';
 import * as protocol from './protocol.ts';
+import { keepColumns, type WithColumns } from './result-columns.ts';
 import { begin, rollback, savepoint, undo } from './session.ts';
-import { formatOf, kindOf, outKindOf, sizeOf, textKindOf, toOutParameter, typeName } from './values.ts';
 import { ok, type Response, type Wire } from './wire.ts';
 
-export interface Prepared {
+export interface Prepared extends WithColumns {
   id: number;
   /** Only if it was prepared to be described: each result says its columns. */
   columns: protocol.ColumnDefinition[];
   parameterCount: number;
-  /** Set if the server takes the statement only as a text, so that it is not prepared. */
-  text?: string;
-  /** The columns of its last result, if they are kept. */
-  lastColumns: ResultColumns | undefined;
-  readonly kept: KeptOfConnection;
   /** True once it is known that all its tables have transactions. */
   isTransactional: boolean;
 }
@@ -259,141 +253,3 @@ function writeText(out: Buffer, text: string, at: number): number {
   const textAt = out.writeBigUInt64LE(BigInt(bytes), at + 1);
   return textAt + out.write(text, textAt);
 }
-
-/** The columns of a result with derived data. */
-export class ResultColumns {
-  /** The concatenated packets of the definitions, and the end of each. */
-  readonly bytes: Buffer;
-  readonly ends: readonly number[];
-  readonly sizes: readonly number[];
-  /** True for rows of the text protocol. */
-  readonly isText: boolean;
-  /** The positions of a row's fields. All rows use the same array. */
-  readonly offsets: Int32Array;
-  readonly weight: number;
-  readonly #definitions: readonly protocol.ColumnDefinition[];
-  #columns: SinkColumn[] | undefined;
-  #outColumns: SinkColumn[] | undefined;
-
-  constructor(
-    packets: readonly Buffer[],
-    definitions: readonly protocol.ColumnDefinition[],
-    { text }: Pick<Prepared, 'text'>,
-  ) {
-    let end = 0;
-    this.isText = text !== undefined;
-    this.bytes = Buffer.concat(packets);
-    this.ends = packets.map((packet) => (end += packet.length));
-    this.sizes = definitions.map(({ type }) => sizeOf(type));
-    this.offsets = new Int32Array(definitions.length * 2);
-    this.weight = weightOf(definitions.length, this.bytes.length);
-    this.#definitions = definitions;
-  }
-
-  /** Returns the same array each time. */
-  forSink(areOutParameters: boolean): readonly SinkColumn[] {
-    if (areOutParameters) {
-      this.#outColumns ??= this.#definitions.map(toOutParameter).map(toSinkColumn(outKindOf));
-      return this.#outColumns;
-    }
-    this.#columns ??= this.#definitions.map(toSinkColumn(this.isText ? textKindOf : kindOf));
-    return this.#columns;
-  }
-
-  /** The settings by which the server writes the values. */
-  get formats(): protocol.Format[] {
-    return this.#definitions.flatMap((definition) => formatOf(definition) ?? []);
-  }
-
-  /** True if the packet at `source[start, end)` equals the definition of column `i`. */
-  matches(i: number, source: Buffer, { start, end }: { start: number; end: number }): boolean {
-    const from = i === 0 ? 0 : (this.ends[i - 1] as number);
-    const to = this.ends[i] as number;
-    return to - from === end - start && source.compare(this.bytes, from, to, start, end) === 0;
-  }
-}
-
-const toSinkColumn =
-  (toKind: typeof kindOf) =>
-  (column: protocol.ColumnDefinition): SinkColumn => ({
-    name: column.name,
-    type: typeName(column),
-    kind: toKind(column),
-  });
-
-/** The most bytes of definitions that are stored with a statement. */
-const keptBytesMax = 65_536;
-
-/** Keeps the columns for the next run of the statement, if there is room, in place of those before. */
-function keepColumns(prepared: Prepared, columns: ResultColumns | undefined): void {
-  const { kept, lastColumns } = prepared;
-  if (lastColumns !== undefined) kept.give(lastColumns.weight);
-  const isKept = columns !== undefined && columns.bytes.length <= keptBytesMax && kept.take(columns.weight);
-  prepared.lastColumns = isKept ? columns : undefined;
-}
-
-interface FreshColumns {
-  reader: protocol.ColumnReader;
-  packets: Buffer[];
-}
-
-/**
- * Reads the column definitions of a result. The server sends them with each execution. While their bytes are the same
- * as the last time, the derived data is reused.
- */
-export class ResultColumnsReader {
-  readonly #prepared: Prepared;
-  readonly #hasExtended: boolean;
-  readonly count: number;
-  /** The number of definitions that are the same as the last time. */
-  #same = 0;
-  /** Set at the first definition that differs. */
-  #fresh: FreshColumns | undefined;
-
-  constructor(prepared: Prepared, count: number, hasExtended: boolean) {
-    this.#prepared = prepared;
-    this.count = count;
-    this.#hasExtended = hasExtended;
-    if (prepared.lastColumns?.ends.length !== count) this.#readAnew();
-  }
-
-  /** The number of definitions that were read. */
-  get seen(): number {
-    return this.#fresh?.packets.length ?? this.#same;
-  }
-
-  /** Reads one definition. Returns true if it was the last. */
-  read(source: Buffer, start: number, end: number): boolean {
-    if (this.#fresh === undefined) {
-      if (this.#prepared.lastColumns?.matches(this.#same, source, { start, end }))
-        return ++this.#same === this.count;
-      this.#readAnew();
-    }
-    return this.#readFresh(source, start, end);
-  }
-
-  /** The columns, available after the last definition. */
-  get columns(): ResultColumns {
-    const { lastColumns } = this.#prepared;
-    if (this.#fresh === undefined) return lastColumns as ResultColumns;
-    const { packets, reader } = this.#fresh;
-    const columns = new ResultColumns(packets, reader.columns, this.#prepared);
-    keepColumns(this.#prepared, columns);
-    return columns;
-  }
-
-  #readAnew(): void {
-    this.#fresh = { reader: new protocol.ColumnReader(this.count, this.#hasExtended), packets: [] };
-    const { bytes, ends } = this.#prepared.lastColumns ?? noColumns;
-    for (let i = 0; i < this.#same; i++) this.#readFresh(bytes, ends[i - 1] ?? 0, ends[i] as number);
-  }
-
-  #readFresh(source: Buffer, start: number, end: number): boolean {
-    const { reader, packets } = this.#fresh as FreshColumns;
-    reader.read(source, start, end);
-    packets.push(Buffer.from(source.subarray(start, end)));
-    return reader.whole;
-  }
-}
-
-const noColumns = new ResultColumns([], [], {});

@@ -81,6 +81,16 @@ export function formatOf(column: ColumnDefinition): Format | undefined {
   return is === 'text' || is === 'json' ? 'character_set_results' : undefined;
 }
 
+/** The numbers of utf8mb4 at both servers, below those that only one of them has. */
+const isUtf8mb4 = (charset: number) => charset === 45 || charset === 46 || (charset >= 224 && charset <= 247);
+
+/** A definition says in which character set the server writes texts, whatever a procedure sets behind the result. */
+export const isForeign = (column: ColumnDefinition): boolean =>
+  column.charset < 255 &&
+  column.charset !== binaryCharset &&
+  !isUtf8mb4(column.charset) &&
+  formatOf(column) === 'character_set_results';
+
 /** The kind of a column whose values come in the text protocol. */
 export function textKindOf(column: ColumnDefinition): ColumnKind {
   const kind = kindOf(column);

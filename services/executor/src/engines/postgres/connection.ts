@@ -157,8 +157,7 @@ export class PostgresConnection implements Connection {
     const place = placeOf(options);
     // The next statement cannot be prepared in the open transaction.
     if (place === 'first') await this.#statements.prepareNext(options.snapshot, named);
-    const prepared =
-      this.#prepared(statement, place) ?? (await this.#statements.prepare(statement, { named }));
+    const prepared = await this.#statements.ready(statement, { named, isLast: place === 'last' });
     const params = this.#statements.paramsOf(statement, prepared);
     const outcome: Outcome = { hasRows: prepared.fields !== undefined };
     const inner = options.inTransaction === true;
@@ -219,14 +218,6 @@ export class PostgresConnection implements Connection {
     if (reader.failure !== undefined)
       throw kind === 'read' || options.dryRun || inner ? reader.failure : unreported(reader.failure);
     return outcome;
-  }
-
-  /** Undefined if the statement must be prepared. */
-  #prepared({ key, untyped }: Statement, place: ReturnType<typeof placeOf>): Prepared | undefined {
-    const known = this.#statements.prepared(key);
-    // Without a name, it is parsed at each run, so the types of its parameters may be others than before.
-    const mayDiffer = known?.name === '' && untyped !== undefined && place !== 'last';
-    return mayDiffer ? undefined : known;
   }
 
   /**

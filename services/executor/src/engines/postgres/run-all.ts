@@ -4,10 +4,11 @@
  */
 
 import type { Param, Statement } from '../../ports/engine.ts';
+import { settingChanged } from '../shared/outcomes.ts';
 import { brokenError, isReadOnlyServer, toHubError } from './errors.ts';
 import * as protocol from './protocol.ts';
 import { affectedBy } from './results.ts';
-import { setLocal, sign } from './session.ts';
+import { changedValue, once, restoreValues, setLocal, sign } from './session.ts';
 import type { Prepared, Statements } from './statements.ts';
 import type { Wire } from './wire.ts';
 
@@ -20,6 +21,7 @@ export interface RunOfManyHost {
 }
 
 const commandComplete = 'C'.charCodeAt(0);
+const dataRow = 'D'.charCodeAt(0);
 /** A command without a statement of the caller. */
 const ofSession = -1;
 
@@ -29,6 +31,7 @@ export class RunOfMany {
   readonly #prepared = new Map<string, Prepared>();
   /** The settings that the transaction has. */
   #session: string | undefined;
+  #hasRun = false;
 
   constructor(host: RunOfManyHost) {
     this.#host = host;
@@ -41,7 +44,10 @@ export class RunOfMany {
     let affectedRows = 0;
     // A pooler may have no server for the client yet, so it gives no sign.
     if (blocks === undefined) wire.awaitSign();
+    let changed: string | null | undefined;
     const { error, status } = await wire.exchange(bytes, (type, source, start, end) => {
+      if (type === dataRow && completed === places.length - 1)
+        [changed] = protocol.readRow(source.subarray(start, end));
       if (type !== commandComplete) return;
       if (places[completed++] !== ofSession) affectedRows += affectedBy(source, start, end - 1);
     });
@@ -51,6 +57,10 @@ export class RunOfMany {
       // A new connection can find the server that accepts writes now.
       if (isReadOnlyServer(error)) this.#host.close();
       throw this.#rejected(error, all[index] as Statement);
+    }
+    if (typeof changed === 'string' && all.length > 1) {
+      onFailure(all.length - 1);
+      throw settingChanged(changed);
     }
     if (status === 'T' && completed === places.length) return affectedRows;
     this.#host.close();
@@ -63,6 +73,12 @@ export class RunOfMany {
     /** The index of the statement of each command. */
     const places: number[] = [];
     let parsed: string | undefined;
+    // A trigger of the last statement before may have changed a setting.
+    if (this.#hasRun) {
+      parts.push(...once(restoreValues));
+      places.push(ofSession);
+    }
+    this.#hasRun = true;
     for (let i = 0; i < all.length; i++) {
       const statement = all[i] as Statement;
       const { key, untyped, session } = statement;
@@ -89,7 +105,8 @@ export class RunOfMany {
       parts.push(protocol.bind('', params), protocol.executeAll);
       places.push(i);
     }
-    parts.push(protocol.sync);
+    parts.push(...once(changedValue), protocol.sync);
+    places.push(ofSession);
     return { bytes: Buffer.concat(parts), places };
   }
 

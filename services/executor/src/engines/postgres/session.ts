@@ -22,6 +22,42 @@ export const sessionSettings = {
   application_name: 'datahub',
 };
 
+const valueSettings = [
+  ...([
+    'client_encoding',
+    'TimeZone',
+    'DateStyle',
+    'IntervalStyle',
+    'extra_float_digits',
+    'bytea_output',
+  ] as const),
+  ...(['standard_conforming_strings', 'xmloption', 'xmlbinary', 'array_nulls'] as const),
+];
+/**
+ * Sets how values and statements are read and written, for the rest of the transaction. A function or trigger of the
+ * statement before may have set it otherwise.
+ */
+export const restoreValues = `SELECT ${valueSettings
+  .map((name) => `pg_catalog.set_config('${name}', '${sessionSettings[name]}', true)`)
+  .join(', ')}`;
+
+/** The name of a setting by which values and statements are read, if it is not the hub's. */
+export const changedValue = `SELECT CASE ${(
+  [
+    'client_encoding',
+    'TimeZone',
+    'DateStyle',
+    'IntervalStyle',
+    'standard_conforming_strings',
+    'xmloption',
+  ] as const
+)
+  .map(
+    (name) =>
+      `WHEN pg_catalog.replace(pg_catalog.current_setting('${name}'), ' ', '') OPERATOR(pg_catalog.<>) '${sessionSettings[name]}' THEN '${name}'`,
+  )
+  .join(' ')} END`;
+
 export const unlock = 'SELECT pg_catalog.pg_advisory_unlock_all()';
 
 /** The commands of `DISCARD ALL`, except the one for prepared statements. */
@@ -98,7 +134,7 @@ export const sessionBlocks: Record<BlockKind, Block> = {
   held: { ...bare, before: begin('BEGIN'), commandsBefore: 1 },
   first: {
     before: begin(beginSnapshot),
-    after: protocol.sync,
+    after: Buffer.concat([...once(restoreValues), protocol.sync]),
     commandsBefore: 1,
     tags: toTags({ [-1]: 'BEGIN' }),
   },
@@ -115,7 +151,12 @@ export const sessionBlocks: Record<BlockKind, Block> = {
 export function innerBlocks(first: Buffer): Record<'inner' | 'innerRead', Block> {
   const readOnly = ['SAVEPOINT datahub', 'SET LOCAL transaction_read_only = on'];
   return {
-    inner: { before: first, after: protocol.sync, commandsBefore: 0, tags: toTags({}) },
+    inner: {
+      before: first,
+      after: Buffer.concat([...once(restoreValues), protocol.sync]),
+      commandsBefore: 0,
+      tags: toTags({}),
+    },
     innerRead: {
       before: Buffer.concat([first, ...readOnly.flatMap(once)]),
       after: Buffer.concat([

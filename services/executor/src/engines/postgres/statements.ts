@@ -23,6 +23,8 @@ export interface Prepared {
   /** Undefined if the statement returns no rows. */
   fields: protocol.FieldDescription[] | undefined;
   parameterTypes: number[];
+  /** When the server inferred them, by `performance.now()`. */
+  inferredAt: number;
   /** Undefined if no setting of the session decides how its values are written. */
   check: FormatsCheck | undefined;
   /** Set at the first run. */
@@ -60,6 +62,8 @@ interface Failed {
 /** The most prepared statements of one connection. The least recently used is closed first. */
 const preparedMax = 100;
 const parameterBytes = 8;
+/** For so long after a change of a table, a statement may compare with values of the types from before. */
+const inferredMs = 100;
 
 /** The deepest nesting of arrays and domains, far more than real schemas have. */
 const typeLevelsMax = 16;
@@ -129,7 +133,7 @@ export class Statements {
     return this.#comments === 'front' ? commentLength(statement) : 0;
   }
 
-  /** Returns the prepared statement, or undefined if `prepare` must be called. */
+  /** Undefined if `prepare` must be called. */
   prepared(key: string): Prepared | undefined {
     const known = this.#prepared.get(key);
     if (known === undefined) return this.#once.get(key);
@@ -153,6 +157,26 @@ export class Statements {
     }
     if (faults.length > 0) throw contextInvalid(faults);
     return formed;
+  }
+
+  /** Returns the prepared statement for a run. */
+  ready(statement: Statement, { named, isLast }: { named: boolean; isLast: boolean }) {
+    const known = this.prepared(statement.key);
+    // Without a name, it is parsed at each run, so the types of its parameters may be others than before.
+    const mayDiffer = known?.name === '' && statement.untyped !== undefined && !isLast;
+    if (known === undefined || mayDiffer) return this.prepare(statement, { named });
+    const infers = known.name !== '' && statement.infersTypes && !isLast;
+    if (!infers || performance.now() - known.inferredAt < inferredMs) return known;
+    return this.#inferAgain(statement, known);
+  }
+
+  /** After a change of a table the server plans a statement anew, but does not infer the types of its parameters again. */
+  async #inferAgain(statement: Statement, known: Prepared): Promise<Prepared> {
+    const { parameterTypes, inferredAt } = await this.parse(statement);
+    known.inferredAt = inferredAt;
+    if (parameterTypes.every((type, i) => type === known.parameterTypes[i])) return known;
+    await this.forget(statement.key);
+    return this.prepare(statement, { named: true });
   }
 
   /** Parses a statement. If `named` is false, the server does not keep it. */
@@ -233,6 +257,7 @@ export class Statements {
       name,
       fields: undefined,
       parameterTypes: [],
+      inferredAt: performance.now(),
       check: undefined,
       columns: undefined,
       binary: undefined,

@@ -14,6 +14,7 @@ import {
   innerBlocks,
   once,
   resetCommands,
+  restoreValues,
   sessionSettings,
   toTags,
   unlock,
@@ -38,7 +39,7 @@ const closings: Record<
   write: commits,
   standalone: commits,
   held: open,
-  first: open,
+  first: { commands: [restoreValues], tags: {} },
   last: reads,
 };
 const begins: Partial<Record<BlockKind, string>> = { read: 'BEGIN READ ONLY', first: beginSnapshot };

@@ -58,3 +58,11 @@ export const stoppedMidway = (cause: unknown, why: string): HubError =>
     `The statement was stopped while it ran. ${why}, so what it had changed until then stays. Check the source before you repeat it.`,
     { cause, retryable: false },
   );
+
+/** For records that were sent together, of which all but the first may be stored wrongly. */
+export const settingChanged = (name: string): HubError =>
+  new HubError(
+    'SQL_REJECTED',
+    `A trigger or function of the statement changed ${name}, by which the database reads the values of the records behind it. Let it set ${name} back.`,
+    { retryable: false },
+  );

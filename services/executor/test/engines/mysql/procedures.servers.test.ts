@@ -21,6 +21,8 @@ const procedures = {
   hub_bits_out:
     "(OUT one BIT, OUT few BIT(8), OUT many BIT(64), OUT none BIT(8), INOUT kept BIT(12)) BEGIN SET one = 1, many = ~0; SELECT b'110101' INTO few; END",
   hub_fails: "() BEGIN SELECT 1 AS a; SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'too late'; END",
+  hub_latin1: "() BEGIN SET NAMES latin1; SELECT 'é€' AS t; SET NAMES utf8mb4; END",
+  hub_bytes: '() BEGIN SET NAMES latin1; SELECT 1 AS n, 0xe9 AS b; SET NAMES utf8mb4; END',
   hub_many:
     "(n INT) BEGIN WHILE n > 0 DO SELECT n AS a, REPEAT('a', 1000) AS t; SET n = n - 1; END WHILE; END",
 };
@@ -52,6 +54,12 @@ describe.each(servers)('CALL at %s', (engine, url) => {
       expect((await call('hub_two()', { format: 'ndjson' })).text).toBe('{"a":1}\n{"truncated":true}\n');
       expect((await call('hub_two()', { format: 'csv' })).outcome.moreResults).toBe(true);
       expect(JSON.parse((await call('hub_none()')).text)).toEqual({ data: [{ affectedRows: 0 }] });
+    });
+
+    it('reads no texts that were written in another character set, also if it is restored', async () => {
+      await expect(call('hub_latin1()')).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+      await expect(all('hub_latin1()')).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
+      expect((await call('hub_bytes()')).data).toEqual([{ n: 1, b: '6Q==' }]);
     });
 
     it('answers all results if asked', async () => {
