@@ -16,7 +16,19 @@ const filling = new Set(['COALESCE', 'IFNULL']);
 export function sumColumns(text: string, tokens: readonly Token[], dialect: Dialect): Set<string> {
   if (tokens.some(({ kind, text: word }) => kind === 'word' && otherRows.has(word))) return new Set();
   const items = selectItems(tokens.filter(({ kind, text: symbol }) => kind !== 'symbol' || symbol !== ';'));
-  return new Set(items.flatMap((item) => (isSum(withoutAlias(item)) ? nameOf(text, item, dialect) : [])));
+  const sums = new Set<string>();
+  const others = new Set<string>();
+  for (const item of items) {
+    const name = nameOf(text, item, dialect);
+    // The result gives the second of two equal names another one.
+    const isFirst = !sums.has(name) && !others.has(name);
+    if (isFirst && isSum(withoutAlias(item))) sums.add(name);
+    else {
+      sums.delete(name);
+      others.add(name);
+    }
+  }
+  return sums;
 }
 
 /** Names an expression as the server names its column. */

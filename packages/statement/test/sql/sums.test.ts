@@ -32,6 +32,9 @@ it.each([
   'coalesce(sum(x), 1) AS x',
   'sum(x) AS x, *',
   '(SELECT sum(x) FROM t) AS x',
+  'max(x) AS s, sum(x) AS s',
+  'sum(x) AS s, max(x) AS s',
+  'sum(x) AS region',
 ])('does not add %s', (list) => {
   expect(of(list)).toEqual([]);
 });
