@@ -146,7 +146,8 @@ export function pathOf({ url }: FastifyRequest): string {
 export function refuseUnknown(request: FastifyRequest, known: { method: string; path: string }[]): never {
   const path = pathOf(request);
   const named = known.filter((one) => one.path === path);
-  const allowed = (named.length > 0 ? named : known.filter((one) => matches(one.path, path))).map(
+  const parts = path.split('/', partsMax);
+  const allowed = (named.length > 0 ? named : known.filter((one) => matches(one.path, parts))).map(
     ({ method }) => method,
   );
   if (allowed.length === 0)
@@ -169,11 +170,14 @@ export function createRouteCheck(known: { method: string; path: string }[]) {
   };
 }
 
-function matches(known: string, path: string): boolean {
-  const [pattern, parts] = [known.split('/'), path.split('/')];
-  if (pattern.at(-1) === '*' && parts.length > pattern.length) parts.length = pattern.length;
+/** More than any route has. A path can have thousands. */
+const partsMax = 32;
+
+function matches(known: string, parts: readonly string[]): boolean {
+  const pattern = known.split('/');
+  const isLong = pattern.at(-1) === '*' && parts.length > pattern.length;
   return (
-    pattern.length === parts.length &&
+    (isLong || pattern.length === parts.length) &&
     pattern.every((part, i) => (/^[:*]/.test(part) ? parts[i] !== '' : part === parts[i]))
   );
 }
