@@ -10,7 +10,7 @@ const createBudget = (options: Partial<ByteBudgetOptions> = {}) =>
   new ByteBudget({ bytesMax: 400, keyBytesMax: 400, smallBytesMax: 10, exceeded, ...options });
 
 function requestOf({ accountId = 'a', keyId = 'k', closed = false } = {}): FastifyRequest {
-  const request = { id: 'r', raw: { headers: {} } } as FastifyRequest;
+  const request = { id: 'r', headers: {}, raw: { headers: {} } } as FastifyRequest;
   const options = {
     timeoutMs: 1_000,
     transferMs: 1_000,
