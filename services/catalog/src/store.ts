@@ -163,7 +163,7 @@ const specs: CollectionSpec[] = [
     ...{ indexes: ['watchId', 'hubId', 'outcome'], pairs: [['hubId', 'outcome']] },
     expires: 'endedAt',
   },
-  { name: 'watchSnapshots', bytes: ['rows', 'ndjson'] },
+  { name: 'watchSnapshots', bytes: ['rows', 'ndjson'], summary: { fields: ['size'] } },
   {
     name: 'watchRunRows',
     ...{ bytes: ['ndjson'], expires: 'expiresAt', summary: { fields: ['size'] } },

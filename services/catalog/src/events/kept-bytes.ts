@@ -23,19 +23,8 @@ export async function trimNowAndThen(
 
 /** Ids sort by time, so the first ones go. Their `size` is in the summary of the collection. */
 export async function trimOldest(kept: Kept, accountId: string, bytesMax = bytesMaxDefault): Promise<void> {
-  const found: { id: string; bytes: number }[] = [];
-  let sum = 0;
-  for (let last = pageSize; last === pageSize; ) {
-    const afterId = found.at(-1)?.id;
-    const after = afterId === undefined ? {} : { afterId };
-    const page = await kept.findSummaries({ accountId, ...after, limit: pageSize });
-    for (const { id, size } of page) {
-      const bytes = Math.max(Number(size ?? 0), documentBytes);
-      found.push({ id, bytes });
-      sum += bytes;
-    }
-    last = page.length;
-  }
+  const found = await bytesOf(kept, { accountId });
+  let sum = sumOf(found);
   const first = found.find(({ bytes }) => {
     if (sum <= bytesMax) return true;
     sum -= bytes;
@@ -44,4 +33,40 @@ export async function trimOldest(kept: Kept, accountId: string, bytesMax = bytes
   if (first === undefined || first === found[0]) return;
   const older = { accountId, beforeId: first.id, limit: deletedAtOnce };
   while ((await kept.deleteMany(older)) === deletedAtOnce);
+}
+
+interface KeptBytes {
+  id: string;
+  bytes: number;
+}
+
+async function bytesOf(
+  kept: Pick<Kept, 'findSummaries'>,
+  { accountId }: { accountId: string },
+): Promise<KeptBytes[]> {
+  const found: KeptBytes[] = [];
+  for (let last = pageSize; last === pageSize; ) {
+    const afterId = found.at(-1)?.id;
+    const after = afterId === undefined ? {} : { afterId };
+    const page = await kept.findSummaries({ accountId, ...after, limit: pageSize });
+    for (const { id, size } of page) found.push({ id, bytes: Math.max(Number(size ?? 0), documentBytes) });
+    last = page.length;
+  }
+  return found;
+}
+
+const sumOf = (found: readonly KeptBytes[]): number => found.reduce((sum, { bytes }) => sum + bytes, 0);
+
+/** Smaller documents are counted now and then. */
+const countedMin = 65_536;
+
+/** Whether an account has room for one more document, beside those whose ids do not begin with `ownPrefix`. */
+export async function hasRoom(
+  kept: Pick<Kept, 'findSummaries'>,
+  { accountId, ownPrefix, bytes }: { accountId: string; ownPrefix: string; bytes: number },
+  bytesMax = bytesMaxDefault,
+): Promise<boolean> {
+  if (Math.random() >= bytes / countedMin) return true;
+  const others = (await bytesOf(kept, { accountId })).filter(({ id }) => !id.startsWith(ownPrefix));
+  return sumOf(others) + bytes <= bytesMax;
 }

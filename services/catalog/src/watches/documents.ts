@@ -103,6 +103,8 @@ export interface WatchSnapshotDoc extends Doc {
   /** For each row the digests of its key and of its values. */
   rows: Uint8Array;
   ndjson: Uint8Array;
+  /** Bytes that count against the account; absent if an older hub wrote the rows. */
+  size?: number;
 }
 
 /** The rows that a run told. Its id is `<run id>/<lease>`. */

@@ -11,7 +11,7 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { type Catalog, insertOnce, overtaken, untilWritten } from '../catalog.ts';
 import type { EventDoc } from '../events/documents.ts';
 import { eventRecords, makeEvent } from '../events/event.ts';
-import { trimNowAndThen } from '../events/kept-bytes.ts';
+import { hasRoom, trimNowAndThen } from '../events/kept-bytes.ts';
 import { conclude } from './conclude.ts';
 import type { TickLease, WatchDoc, WatchRunDoc, WatchStateDoc } from './documents.ts';
 import { runRecord, spanRecord, watchData } from './records.ts';
@@ -157,14 +157,20 @@ function withRows(dataJson: string, told: Uint8Array): string {
 }
 
 /** Throws CONFLICT if the lease is over. */
-export async function endTick(
-  catalog: Catalog,
-  accountId: string,
-  { watchId, lease: token, snapshot, toldNdjson, ...found }: EndTickRequest,
-): Promise<void> {
+export async function endTick(catalog: Catalog, accountId: string, request: EndTickRequest): Promise<void> {
   const { store } = catalog;
-  if ((snapshot?.rows.length ?? 0) > comparedRowsMax * rowDigestBytes || toldNdjson.length > toldBytesMax)
+  if (
+    (request.snapshot?.rows.length ?? 0) > comparedRowsMax * rowDigestBytes ||
+    request.toldNdjson.length > toldBytesMax
+  )
     throw new HubError('TOO_LARGE', 'The rows of a run are more than a watch can keep.');
+  const {
+    watchId,
+    lease: token,
+    snapshot,
+    toldNdjson,
+    ...found
+  } = await withRoom(catalog, accountId, request);
   const written = await untilWritten(async () => {
     const state = await store.watchStates.get(accountId, watchId);
     if (state?.lastLease === token) return undefined;
@@ -185,6 +191,29 @@ export async function endTick(
   // Ids of runs sort by time, and that of the snapshot begins with this.
   const beforeId = `${watchId}/${written.runId}`;
   await store.watchSnapshots.deleteMany({ accountId, idPrefix: `${watchId}/`, beforeId, limit: 100 });
+}
+
+/** A run whose rows find no room beside those of the account's other watches fails. */
+async function withRoom(
+  { store }: Catalog,
+  accountId: string,
+  request: EndTickRequest,
+): Promise<EndTickRequest> {
+  const { watchId, snapshot } = request;
+  const isKept =
+    snapshot === undefined ||
+    (await hasRoom(store.watchSnapshots, {
+      ...{ accountId, ownPrefix: `${watchId}/` },
+      bytes: snapshot.rows.length + snapshot.ndjson.length,
+    }));
+  if (isKept) return request;
+  return {
+    ...request,
+    ...{ outcome: 'failed', code: 'RESULT_TOO_LARGE', isMet: false },
+    detail:
+      'The rows that the watches of this account keep for their next runs would take more than 256 MiB. Include fewer columns, or watch fewer rows.',
+    ...{ changes: undefined, snapshot: undefined, toldNdjson: Buffer.alloc(0) },
+  };
 }
 
 /** False if the query was published while the run went on, so that it executed another one than the run before. */
@@ -228,7 +257,8 @@ async function keepRows(
   if (snapshot !== undefined) {
     const id = `${watchId}/${lease.runId}/${lease.token}`;
     const { rows, ndjson, digest } = snapshot;
-    await insertOnce(store.watchSnapshots, { id, accountId, version: 1, rows, ndjson });
+    const size = rows.length + ndjson.length;
+    await insertOnce(store.watchSnapshots, { id, accountId, version: 1, rows, ndjson, size });
     kept.snapshot = { id, digest };
   }
   if (toldNdjson.length > 0) {

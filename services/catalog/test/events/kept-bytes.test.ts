@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { trimOldest } from '../../src/events/kept-bytes.ts';
+import { hasRoom, trimOldest } from '../../src/events/kept-bytes.ts';
 import { openCatalogWithHub } from '../catalog-fixture.ts';
 
 let opened: Awaited<ReturnType<typeof openCatalogWithHub>>;
@@ -32,4 +32,20 @@ it('keeps the newest rows of the runs of an account within a bound of bytes', as
   expect(await left('b')).toEqual(['1']);
   await trimOldest(watchRunRows, 'a', 21_000);
   expect(await left('a')).toEqual(['4', '5']);
+});
+
+it('has room for the rows of a watch beside those of the account’s other watches', async () => {
+  const { watchSnapshots } = opened.store;
+  const put = (accountId: string, id: string) =>
+    watchSnapshots.insert({
+      ...{ id, accountId, version: 1, rows: Buffer.alloc(0), ndjson: Buffer.alloc(100_000, 'x') },
+      size: 100_000,
+    });
+  for (const id of ['v/1', 'w/1', 'w/2']) await put('a', id);
+  await put('b', 'w/3');
+  const room = (accountId: string, bytes: number, bytesMax: number) =>
+    hasRoom(watchSnapshots, { accountId, ownPrefix: 'w/', bytes }, bytesMax);
+  expect(await room('a', 100_000, 200_000)).toBe(true);
+  expect(await room('a', 100_001, 200_000)).toBe(false);
+  expect(await room('b', 200_000, 200_000)).toBe(true);
 });
