@@ -33,7 +33,7 @@ const charactersMax = 4 * 1_048_576;
 /** Due deliveries that are looked at besides those that the executor can take. */
 const deliveriesBehind = 32;
 /** How long one call looks behind the deliveries that it has postponed. */
-const looksMs = 3_000;
+const looksMs = 1_000;
 const resealMax = 100;
 /** The most queries of one source that are checked. */
 const checkedMax = 100_000;
