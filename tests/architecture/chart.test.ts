@@ -62,6 +62,7 @@ describe.skipIf(helm === '')('the chart', () => {
     ['mutual TLS without certificates', 'mutualTls.enabled=true', /secrets\.tls\.name is not set/],
     ['a secret among the settings', 'settings.all.DATAHUB_STORE_URL=mongodb://x', /is a secret/],
     ['one that the chart has no place for', 'settings.executor.DATAHUB_MAIL_PASSWORD=x', /by extraEnv/],
+    ['headers of a collector', 'settings.all.OTEL_EXPORTER_OTLP_TRACES_HEADERS=a=b', /by extraEnv/],
     [
       'a setting that the chart makes itself',
       'settings.executor.DATAHUB_SOURCES_PRIVATE=1',

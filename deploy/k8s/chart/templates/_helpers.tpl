@@ -90,7 +90,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   "DATAHUB_SOURCES_LOOPBACK" "nothing: loopback is the pod itself"
   "DATAHUB_SOURCES_PRIVATE" "sources.allowCidrs" -}}
 {{- $secret := list "DATAHUB_STORE_URL" "DATAHUB_API_KEY" "DATAHUB_SERVICE_TOKEN" "DATAHUB_SEALING_PUBLIC_KEYS" "DATAHUB_SEALING_PRIVATE_KEYS" "DATAHUB_GENERATOR_API_KEY" "DATAHUB_AWS_SECRET_ACCESS_KEY" "DATAHUB_AWS_SESSION_TOKEN" -}}
-{{- $ofUser := list "DATAHUB_MAIL_PASSWORD" "DATAHUB_OIDC_CLIENT_SECRET" "OTEL_EXPORTER_OTLP_HEADERS" -}}
+{{- $ofUser := list "DATAHUB_MAIL_PASSWORD" "DATAHUB_OIDC_CLIENT_SECRET" "OTEL_EXPORTER_OTLP_HEADERS" "OTEL_EXPORTER_OTLP_TRACES_HEADERS" -}}
 {{- range $service := list "gateway" "catalog" "executor" "ml" -}}
 {{- range (get $.Values $service).extraEnv -}}
 {{- if or (hasKey $own .name) (has .name $secret) -}}

@@ -1,21 +1,14 @@
 /** The executions of a query by key and day, and those with a key by day, from the audit log. */
 
 import { withScope } from '@datahub/contract/roles';
-import type {
-  CatalogServiceService,
-  DayUsage,
-  GetQueryUsageResponse,
-  KeyUsage,
-  UserDayUsage,
-} from '@datahub/proto/catalog/v1/catalog';
+import type { CatalogServiceService, KeyUsage } from '@datahub/proto/catalog/v1/catalog';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type Calls, requirePrincipal } from '@datahub/service-kit/call/call';
-import { DistinctSketch } from '@datahub/service-kit/distinct-sketch';
 import { createFixedId } from '@datahub/service-kit/id';
 import { createLoopYield, nextTurn } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, loadQuery } from '../catalog.ts';
-import type { AuditDoc } from '../documents.ts';
 import { findKey } from '../people/acting.ts';
+import { toDay, UsageByDay } from '../usage/usage-by-day.ts';
 import { dayMs, dayOf } from '../usage/use-counts.ts';
 import { loadReadableKey } from './key-access.ts';
 
@@ -61,14 +54,13 @@ export function createUsageCalls(catalog: Catalog, options: UsageOptions) {
         of: { resourceId: id },
         today,
       });
-      const keys = await usage.toKeys();
-      const shown = keys.slice(0, keysMax);
+      const { keys: shown, totalKeys } = await usage.toKeys(keysMax);
       const named = withScope(principal, 'keys:read') ? await withNames(catalog, principal, shown) : shown;
       return {
         from: toDay(fromMs),
         to: toDay(today),
         keys: named,
-        totalKeys: keys.length,
+        totalKeys,
         ...(await usage.total()),
       };
     },
@@ -83,7 +75,7 @@ export function createUsageCalls(catalog: Catalog, options: UsageOptions) {
         from: toDay(fromMs),
         to: toDay(today),
         ...(await usage.total()),
-        days: usage.daysOf(keyId),
+        days: await usage.toDays(),
         truncated,
       };
     },
@@ -98,7 +90,7 @@ interface UsageRange extends UsageOptions {
 }
 
 interface ReadUsage {
-  usage: Usage;
+  usage: UsageByDay;
   /** The start of the first day. */
   fromMs: number;
   /** True if a part of today was not read. All other days are whole. */
@@ -117,7 +109,7 @@ async function readUsage(catalog: Catalog, range: UsageRange): Promise<ReadUsage
     { namespace: catalog.namespace, kind: 'evt', atMs: fromMs },
     Buffer.alloc(10),
   );
-  const usage = new Usage();
+  const usage = new UsageByDay('keyId' in of ? 'resourceId' : 'keyId');
   const endOfTurn = createLoopYield();
   let beforeId: string | undefined;
   for (let read = 0, limit = batchMin; ; limit = Math.min(2 * limit, batchMax)) {
@@ -141,113 +133,10 @@ async function readUsage(catalog: Catalog, range: UsageRange): Promise<ReadUsage
     if (isToday) return { usage, fromMs: today, truncated: true };
     // Only a part of this day was read.
     fromMs = dayOf(last.at) + dayMs;
-    usage.removeBefore(toDay(fromMs));
+    usage.removeBefore(fromMs);
     break;
   }
   return { usage, fromMs, truncated: false };
-}
-
-interface Count {
-  count: number;
-  failed: number;
-}
-
-/** The executions with a key, and the signed-in users, by day. */
-interface OfKey {
-  days: Map<string, OfDay>;
-  users: Map<string, DistinctSketch>;
-}
-
-/** By resource. An entry of the whole day stands for its hours, which may be there until they are deleted. */
-class OfDay {
-  readonly #hours = new Map<string, Count>();
-  readonly #whole = new Map<string, Count>();
-
-  add({ resourceId, hours, ...entry }: AuditDoc): void {
-    const counts = hours === undefined ? this.#hours : this.#whole;
-    const { count, failed } = counts.get(resourceId) ?? { count: 0, failed: 0 };
-    counts.set(resourceId, { count: count + entry.count, failed: failed + entry.failed });
-  }
-
-  sum(): Count {
-    return sumOf([...new Map([...this.#hours, ...this.#whole]).values()]);
-  }
-}
-
-class Usage {
-  readonly #keys = new Map<string, OfKey>();
-
-  add(entry: AuditDoc): void {
-    const { keyId, at, users } = entry;
-    const ofKey: OfKey = this.#keys.get(keyId) ?? { days: new Map(), users: new Map() };
-    this.#keys.set(keyId, ofKey);
-    const day = toDay(at);
-    const ofDay = ofKey.days.get(day) ?? new OfDay();
-    ofKey.days.set(day, ofDay);
-    ofDay.add(entry);
-    if (users === undefined) return;
-    const sketch = ofKey.users.get(day) ?? new DistinctSketch();
-    sketch.merge(Buffer.from(users, 'base64'));
-    ofKey.users.set(day, sketch);
-  }
-
-  removeBefore(first: string): void {
-    for (const [keyId, ofKey] of this.#keys) {
-      for (const byDay of [ofKey.days, ofKey.users])
-        for (const day of byDay.keys()) if (day < first) byDay.delete(day);
-      if (ofKey.days.size === 0) this.#keys.delete(keyId);
-    }
-  }
-
-  async total(): Promise<Pick<GetQueryUsageResponse, 'count' | 'failed' | 'users'>> {
-    const total = { count: 0, failed: 0 };
-    const all = new DistinctSketch();
-    const endOfTurn = createLoopYield();
-    for (const { days, users } of this.#keys.values()) {
-      const { count, failed } = sumOf(inOrder(days));
-      total.count += count;
-      total.failed += failed;
-      for (const sketch of users.values()) all.merge(sketch);
-      await endOfTurn();
-    }
-    return { ...total, users: all.estimate() };
-  }
-
-  daysOf(keyId: string): UserDayUsage[] {
-    const { days, users } = this.#keys.get(keyId) ?? { days: new Map(), users: new Map() };
-    return inOrder(days).map((day) => ({ ...day, users: users.get(day.day)?.estimate() ?? 0 }));
-  }
-
-  /** The keys with the most executions first. */
-  async toKeys(): Promise<KeyUsage[]> {
-    const keys: KeyUsage[] = [];
-    const endOfTurn = createLoopYield();
-    for (const [keyId, { days, users }] of this.#keys) {
-      const sorted = inOrder(days);
-      keys.push({ keyId, days: sorted, ...sumOf(sorted), users: estimateOf([...users.values()]) });
-      await endOfTurn();
-    }
-    return keys.sort((a, b) => b.count - a.count || (a.keyId < b.keyId ? -1 : 1));
-  }
-}
-
-const inOrder = (days: ReadonlyMap<string, OfDay>): DayUsage[] =>
-  [...days].map(([day, counts]) => ({ day, ...counts.sum() })).sort((a, b) => (a.day < b.day ? -1 : 1));
-
-function sumOf(all: readonly Count[]): Count {
-  const sum = { count: 0, failed: 0 };
-  for (const { count, failed } of all) {
-    sum.count += count;
-    sum.failed += failed;
-  }
-  return sum;
-}
-
-function estimateOf(sketches: readonly DistinctSketch[]): number {
-  if (sketches.length === 0) return 0;
-  const merged = new DistinctSketch();
-  for (const sketch of sketches) merged.merge(sketch);
-  return merged.estimate();
 }
 
 /** Revoked keys have no name. */
@@ -259,5 +148,3 @@ function withNames(catalog: Catalog, { accountId }: Principal, keys: KeyUsage[])
     })),
   );
 }
-
-const toDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10);

@@ -53,7 +53,7 @@ export function keyRoutes(deps: ResourceDeps): Route[] {
     { method: 'PUT', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Change a key', audit: 'by catalog', body: updateKeyBody, response: wholeKey, handler: handlers.update },
     { method: 'POST', path: '/v1/keys/:keyId/rotate', scope: 'keys:admin', summary: 'Replace a key', audit: 'by catalog', body: rotateKeyBody, bodyOptional: true, secretResponse: true, settledBy: 'audit', response: rotatedKey, handler: handlers.rotate },
     { method: 'DELETE', path: '/v1/keys/:keyId', scope: 'keys:admin', summary: 'Revoke a key', audit: 'by catalog', response: nothing, handler: handlers.revoke },
-    { method: 'GET', path: '/v1/keys/:keyId/usage', scope: 'keys:read', summary: 'Count the executions and the signed-in users of a key by day', response: keyUsage, handler: handlers.usage },
+    { method: 'GET', path: '/v1/keys/:keyId/usage', largeAnswer: true, scope: 'keys:read', summary: 'Count the executions and the signed-in users of a key by day', response: keyUsage, handler: handlers.usage },
   ];
 }
 

@@ -33,7 +33,7 @@ export function statisticsRoutes(deps: ResourceDeps): Route[] {
   return [
     { method: 'GET', path: '/v1/queries/:queryId/stats', scope: 'queries:read', summary: 'Get the statistics of a query', response: queryStatistics, handler: handlers.one },
     { method: 'GET', path: '/v1/sources/:sourceId/stats', scope: 'sources:read', summary: 'Get the statistics of the queries that were tried on a source', response: sourceStatistics, handler: handlers.ofSource },
-    { method: 'GET', path: '/v1/queries/:queryId/usage', scope: 'queries:read', summary: 'Count the executions of a query by key and day', response: queryUsage, handler: handlers.usage },
+    { method: 'GET', path: '/v1/queries/:queryId/usage', largeAnswer: true, scope: 'queries:read', summary: 'Count the executions of a query by key and day', response: queryUsage, handler: handlers.usage },
     { method: 'GET', path: '/v1/stats', scope: 'queries:read', summary: 'List the slowest or most failing queries', query: statisticsParameters, largeAnswer: true, response: statisticsList, handler: handlers.ranked },
   ];
 }
