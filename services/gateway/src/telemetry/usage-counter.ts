@@ -55,6 +55,8 @@ interface Key {
 }
 
 const flushTimeoutMs = 5_000;
+/** While the catalog is slow, this many times as many entries wait as are sent at once. Further requests are not counted. */
+const waitingShare = 4;
 const hourMs = 3_600_000;
 /**
  * A store usually writes this many within the timeout. The catalog returns the indexes of those that it did not write.
@@ -67,39 +69,33 @@ const uncountedStatuses = new Set([400, 401, 403, 404, 405, 406, 413, 415, 429])
 export const isRefused = ({ code }: HubError): boolean => uncountedStatuses.has(kinds[code].status);
 
 export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
-  const { catalog, logger, intervalMs = 5_000, entriesMax = 5_000, nowMs = Date.now } = options;
+  const { logger, intervalMs = 5_000, entriesMax = 5_000, nowMs = Date.now } = options;
+  const send = createSend(options);
+  const waitingMax = waitingShare * entriesMax;
   let hours = new Hours();
-  let flushing: Promise<void> = Promise.resolve();
+  let flushing: Promise<void> | undefined;
+  let lost = 0;
   const placeOf = createUserPlaces();
 
-  const send = async (principal: Principal, uses: Use[], lastAt: number): Promise<void> => {
-    const ctx = createCallContext({ timeoutMs: flushTimeoutMs, principal });
-    let left = uses;
-    let err: unknown;
-    try {
-      const ageMs = Math.max(0, nowMs() - lastAt);
-      const answer = await catalog.recordUse({ uses: uses.map(toMessage), ageMs }, ctx);
-      left = answer.left.map((index) => uses[index]).filter((use) => use !== undefined);
-    } catch (failure) {
-      err = failure;
-    }
-    if (left.length === 0) return;
-    logger.warn(
-      { event: 'usage.kept', uses: left.length, err },
-      'usage counts could not be recorded and will be sent again',
-    );
-    // The next flush sends them again, unless too many counts are waiting.
-    if (hours.size < entriesMax) for (const use of left) hours.at(lastAt).restore(principal, use);
+  const sendAll = async (taken: Hours): Promise<void> => {
+    for (const counts of taken)
+      for (const [principal, uses] of counts.batches()) {
+        const left = await send(principal, uses, counts.lastAt);
+        // The next flush sends them again, unless too many counts are waiting.
+        if (hours.size < entriesMax) for (const use of left) hours.at(counts.lastAt).restore(principal, use);
+      }
+    flushing = undefined;
+    if (lost > 0)
+      logger.warn({ event: 'usage.lost', requests: lost }, 'requests were not counted: too many wait');
+    lost = 0;
   };
 
+  /** What arrives meanwhile is added up. The next flush sends it. */
   const flush = (): Promise<void> => {
-    if (hours.size === 0) return flushing;
+    if (flushing !== undefined || hours.size === 0) return flushing ?? Promise.resolve();
     const taken = hours;
     hours = new Hours();
-    flushing = flushing.then(async () => {
-      for (const counts of taken)
-        for (const [principal, uses] of counts.batches()) await send(principal, uses, counts.lastAt);
-    });
+    flushing = sendAll(taken);
     return flushing;
   };
 
@@ -113,6 +109,10 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       const principal = request.context?.principal;
       const status = reply.raw.statusCode;
       if (action === undefined || principal === undefined || uncountedStatuses.has(status)) return;
+      if (hours.size >= waitingMax) {
+        lost++;
+        return;
+      }
       const counts = hours.at(nowMs());
       for (const use of usesOf(request, action)) {
         const user = use.action === 'query.execute' ? placeOf(principal) : undefined;
@@ -124,8 +124,31 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
 
     close: async () => {
       clearInterval(timer);
+      await flushing;
       await flush();
     },
+  };
+}
+
+/** Returns a function that sends uses, and resolves to those that could not be recorded. */
+function createSend({ catalog, logger, nowMs = Date.now }: UsageCounterOptions) {
+  return async (principal: Principal, uses: Use[], lastAt: number): Promise<Use[]> => {
+    const ctx = createCallContext({ timeoutMs: flushTimeoutMs, principal });
+    let left = uses;
+    let err: unknown;
+    try {
+      const ageMs = Math.max(0, nowMs() - lastAt);
+      const answer = await catalog.recordUse({ uses: uses.map(toMessage), ageMs }, ctx);
+      left = answer.left.map((index) => uses[index]).filter((use) => use !== undefined);
+    } catch (failure) {
+      err = failure;
+    }
+    if (left.length > 0)
+      logger.warn(
+        { event: 'usage.kept', uses: left.length, err },
+        'usage counts could not be recorded and will be sent again',
+      );
+    return left;
   };
 }
 
@@ -226,6 +249,12 @@ class Hours {
   }
 }
 
+/** What the catalog notes of a caller. The limits of a key, and the grants of a person, can have megabytes. */
+const callerOf = ({ accountId, keyId, person }: Principal): Principal => ({
+  ...{ accountId, keyId, scopes: [], limits: undefined },
+  ...(person === undefined ? {} : { person: { id: person.id, grants: [] } }),
+});
+
 /** Counts uses of one hour by key, action and resource. */
 class UsageCounts {
   /** The time of the last one. */
@@ -255,7 +284,7 @@ class UsageCounts {
   #useOf(principal: Principal, { action, resourceId }: Pick<Use, 'action' | 'resourceId'>): Use {
     let key = this.#keys.get(principal.keyId);
     if (key === undefined) {
-      key = { principal, uses: new Map() };
+      key = { principal: callerOf(principal), uses: new Map() };
       this.#keys.set(principal.keyId, key);
     }
     let ofAction = key.uses.get(action);

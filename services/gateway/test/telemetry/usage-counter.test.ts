@@ -19,20 +19,27 @@ let late: number[];
 let usage: UsageCounter;
 let nowMs: number;
 let ages: (number | undefined)[];
+let principals: CallContext['principal'][];
+let recording: Promise<void>;
 
 beforeEach(() => {
   calls = [];
   refuse = () => false;
   late = [];
   ages = [];
+  principals = [];
+  recording = Promise.resolve();
   nowMs = 10 * 3_600_000;
   const recordUse = async ({ uses, ageMs }: RecordUseRequest, { principal }: CallContext) => {
     ages.push(ageMs);
+    principals.push(principal);
+    await recording;
     calls.push({ keyId: principal?.keyId, uses: uses.map(toRead) });
     if (refuse(calls.length)) throw new HubError('UNAVAILABLE', 'away');
     return { left: late };
   };
-  usage = createUsageCounter({ catalog: { recordUse }, logger, intervalMs: 3_600_000, nowMs: () => nowMs });
+  const options = { logger, intervalMs: 3_600_000, nowMs: () => nowMs };
+  usage = createUsageCounter({ catalog: { recordUse }, ...options });
 });
 
 function answer(
@@ -45,9 +52,10 @@ function answer(
     failedWith = undefined as string | undefined,
     user = undefined as User | undefined,
     headers = {} as Record<string, string>,
+    more = {},
   } = {},
 ) {
-  const principal = { accountId: 'a', keyId, scopes: ['*'], limits: undefined, user };
+  const principal = { accountId: 'a', keyId, scopes: ['*'], limits: undefined, user, ...more };
   const request = {
     context: { principal, route: { audit: counted === '' ? undefined : counted } },
     params: {},
@@ -135,4 +143,27 @@ it('tells how long ago the uses of each hour were, also of those that were not t
   await usage.close();
   expect(calls.map(({ uses }) => uses[0]?.count)).toEqual([2, 1, 2, 1]);
   expect(ages).toEqual([2_000, 0, 2_500, 500]);
+});
+
+it('keeps a bounded number of counts while the catalog is slow, one flush after the other', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  recording = promise;
+  for (let i = 0; i < 5_000; i++) answer(`q${i}`);
+  for (let i = 0; i < 21_000; i++) answer(`r${i}`);
+  answer('r0');
+  expect(ages).toHaveLength(1);
+  resolve();
+  await usage.close();
+  const sent = calls.flatMap(({ uses }) => uses);
+  expect(sent.filter(({ resourceId }) => resourceId.startsWith('q'))).toHaveLength(5_000);
+  expect(sent.filter(({ resourceId }) => resourceId.startsWith('r'))).toHaveLength(20_000);
+});
+
+it('keeps no limits of keys and no grants of people', async () => {
+  const limits = { hubIds: ['h'], queryIds: [] };
+  const person = { id: 'p', grants: [{ scopes: ['*'], limits }] };
+  answer('q1', { more: { limits, person } });
+  await usage.close();
+  const kept = { accountId: 'a', keyId: 'k', scopes: [], limits: undefined };
+  expect(principals).toEqual([{ ...kept, person: { id: 'p', grants: [] } }]);
 });

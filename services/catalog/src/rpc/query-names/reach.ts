@@ -21,16 +21,15 @@ export async function reachedQueries(
   const byId = keyLimits.queryIds.ids(limits);
   if (!keyLimits.queries.isSet(limits)) return byId;
   const hubs = new Map<string, Promise<HubDoc | undefined>>();
-  const named = await Promise.all(
-    (limits?.queries ?? []).map(async (name) => {
-      const parts = readName(name);
-      if (parts === undefined) return name;
-      const hub = hubs.get(parts.hubPath) ?? findHub(catalog, accountId, parts.hubPath);
-      hubs.set(parts.hubPath, hub);
-      const found = await findNamed(catalog, await hub, parts.path);
-      return found === undefined || grantedNameOf(found.hub, found.query) === undefined ? [] : found.query.id;
-    }),
-  );
+  // A definition can have half a megabyte.
+  const named = await inGroups(limits?.queries ?? [], namesAtOnce, async (name) => {
+    const parts = readName(name);
+    if (parts === undefined) return name;
+    const hub = hubs.get(parts.hubPath) ?? findHub(catalog, accountId, parts.hubPath);
+    hubs.set(parts.hubPath, hub);
+    const found = await findNamed(catalog, await hub, parts.path);
+    return found === undefined || grantedNameOf(found.hub, found.query) === undefined ? [] : found.query.id;
+  });
   const ids = named.flat();
   return byId === undefined ? ids : ids.filter((id) => byId.includes(id));
 }
