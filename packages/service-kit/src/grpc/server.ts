@@ -109,6 +109,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
       ? {}
       : { 'grpc.max_connection_age_ms': options.connectionAgeMs }),
   });
+  allowResets(server);
   const health = new HealthImplementation({ '': options.serving === false ? 'NOT_SERVING' : 'SERVING' });
   health.addToServer(server);
   if (options.reflect?.length) await addReflection(server, options.reflect);
@@ -147,6 +148,20 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<Runni
         });
       }),
   };
+}
+
+const resetsPerSecond = 1_000_000;
+
+/**
+ * By default Node closes a connection, with all calls on it, if more than 33 streams a second are reset. But gateways cancel
+ * as many calls as their clients leave. `boundStrangers` bounds those of others.
+ */
+function allowResets(server: Server): void {
+  const { commonServerOptions } = server as unknown as { commonServerOptions: object };
+  Object.assign(commonServerOptions, {
+    streamResetBurst: resetsPerSecond,
+    streamResetRate: resetsPerSecond,
+  });
 }
 
 type Adapted = Pick<GrpcServerOptions, 'onFailure' | 'tracing' | 'metrics'> & {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type ClientHttp2Session, connect } from 'node:http2';
+import { type ClientHttp2Session, connect, constants } from 'node:http2';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { ListClassifiersResponse, MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -181,6 +181,18 @@ describe('a call of a stranger', () => {
       await once(stranger, 'close');
       await once(watch(service), 'response');
       await once(watch(open()), 'response');
+    });
+
+    it('leaves the connection of a service open that cancels thousands of calls at once', async () => {
+      const service = open();
+      await once(watch(service, { authorization }), 'response');
+      for (let round = 0; round < 4; round++) {
+        const streams = Array.from({ length: 500 }, () => watch(service));
+        await Promise.all(streams.map((stream) => once(stream, 'response')));
+        for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL);
+      }
+      await once(watch(service), 'response');
+      expect(service.closed).toBe(false);
     });
 
     it('closes the oldest of more than 256 connections without a valid one', async () => {
