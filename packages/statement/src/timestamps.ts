@@ -3,6 +3,9 @@
 const shape =
   /^(?<year>\d{4,6})-(?<month>\d{2})-(?<day>\d{2})(?:[T ](?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:\.(?<fraction>\d{1,9}))?)?(?<zone>Z|[+-]\d{2}(?::?\d{2})?)?)?(?<era> BC)?$/;
 
+/** PostgreSQL has no year 0. */
+const callersYear = /^(?!0000)\d{4}-/;
+
 type Day = Record<'year' | 'month' | 'day', number>;
 
 type Parts = Day &
@@ -16,7 +19,7 @@ type Parts = Day &
 function partsOf(text: string, years: 'four digits' | 'all' = 'four digits'): Parts | undefined {
   const groups = shape.exec(text)?.groups;
   if (groups === undefined) return undefined;
-  if (years === 'four digits' && (groups.era !== undefined || groups.year?.length !== 4)) return undefined;
+  if (years === 'four digits' && (groups.era !== undefined || !callersYear.test(text))) return undefined;
   const number = (name: string) => Number(groups[name] ?? 0);
   return {
     // The year before 1 is 1 BC.
@@ -79,7 +82,7 @@ const microsecondDigits = 6;
 /**
  * Converts a moment to date and time in UTC, the time zone of every session, with at most six digits of a second, rounded:
  * MySQL rejects some zones and ignores others, and each server has rules of its own for 24:00 and for further digits. A
- * date alone stays one. Undefined if the year in UTC has not four digits.
+ * date alone stays one. Undefined if the year in UTC is not 1 to 9999.
  */
 export function toUtcText(text: string): string | undefined {
   const parts = partsOf(text);
@@ -95,7 +98,7 @@ export function toUtcText(text: string): string | undefined {
     fraction = isWhole ? '' : micros.padStart(microsecondDigits, '0');
   }
   const utc = date.toISOString().slice(0, 19).replace('T', ' ');
-  return /^\d{4}-/.test(utc) ? utc + (fraction && `.${fraction}`) : undefined;
+  return callersYear.test(utc) ? utc + (fraction && `.${fraction}`) : undefined;
 }
 
 /** The same text for the same instant. Without a zone it is in UTC. */

@@ -18,7 +18,7 @@ describe('a moment', () => {
     ['2026-01-02T03:04:05', '2026-01-02 03:04:05'],
     ['2026-01-02', '2026-01-02'],
     ['9999-12-31T23:00:00-02:00', undefined],
-    ['0000-01-01T00:00:00+01:00', undefined],
+    ['0001-01-01T00:00:00+01:00', undefined],
   ])('%s is %s in UTC', (text, utc) => {
     expect(isMoment(text)).toBe(true);
     expect(toUtcText(text)).toBe(utc);
@@ -35,6 +35,8 @@ describe('a moment', () => {
     '2026-01-01T00:60:00Z',
     '2026-01-01T00:00:61Z',
     '2026-01-02T00:00:00+24:00',
+    '0000-06-01',
+    '0000-06-01T00:00:00Z',
     'yesterday',
   ])('%s does not exist', (text) => {
     expect(isMoment(text)).toBe(false);

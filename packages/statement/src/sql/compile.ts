@@ -3,7 +3,14 @@
 import type { BoundStatement, CompiledStatement, CompileOptions, Dialect } from '../types.ts';
 import { type BoundValue, type Declaration, declare, resolveValues, type Value } from '../values.ts';
 import { tokenize } from './lexer.ts';
-import { comparesJson, mysqlParams, paddedLength, requireFewPlaceholders, writeMysql } from './mysql.ts';
+import {
+  comparesJson,
+  mysqlParams,
+  mysqlUntyped,
+  paddedLength,
+  requireFewPlaceholders,
+  writeMysql,
+} from './mysql.ts';
 import { columnFacts } from './nullability.ts';
 import { isCast, postgresParams, postgresUntyped, writePostgres } from './postgres.ts';
 import { refuseFormats, refuseSessionUse } from './session-use.ts';
@@ -26,7 +33,7 @@ interface Writer {
   /** Throws SQL_REJECTED if the engine cannot bind the values. */
   params(source: Source, values: Value[]): BoundValue[];
   /** The values whose form depends on the type that the database expects. Undefined if there are none. */
-  untyped?(source: Source, values: Value[]): UntypedValue[] | undefined;
+  untyped?(source: Source, values: Value[], params: readonly BoundValue[]): UntypedValue[] | undefined;
   /** Identifies the form of a list in the text. */
   formOf(list: readonly unknown[]): string;
   /** True if a variable that is used several times is one placeholder. */
@@ -56,6 +63,7 @@ const writers: Record<Syntax, Writer> = {
       requireFewPlaceholders(source, values);
       return mysqlParams(source, values);
     },
+    untyped: mysqlUntyped,
     formOf: ({ length }) => String(paddedLength(length)),
     sharesPlaceholders: false,
     refusesLocks: false,
@@ -99,7 +107,7 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
   const bindValues = (values: Value[]): BoundStatement => {
     const params = writer.params(source, values);
     const key = lists.length === 0 ? '' : keyOf(values, lists, writer);
-    const untyped = writer.untyped?.(source, values);
+    const untyped = writer.untyped?.(source, values, params);
     const inferred = { ...(untyped && { untyped }), ...(infersTypes && { infersTypes }) };
     return { key, text: textFor(key, values), params, ...inferred };
   };

@@ -17,6 +17,7 @@ import {
   type Value,
 } from '../values.ts';
 import { type Placeholder, placeholdersMax, type Source } from './source.ts';
+import type { UntypedValue } from './untyped.ts';
 
 /** Stands for an empty list: a subquery without rows, for which even `NULL NOT IN (…)` is true. */
 const noElement = 'SELECT NULL FROM DUAL WHERE FALSE';
@@ -109,6 +110,25 @@ export function mysqlParams(source: Source, values: Value[]): BoundValue[] {
   return params;
 }
 
+/** The texts that MySQL itself gives the type of a value beside them, with their places among the parameters. */
+export function mysqlUntyped(
+  { placeholders, declarations, castsJson }: Source,
+  values: Value[],
+  params: readonly BoundValue[],
+): UntypedValue[] | undefined {
+  if (!castsJson) return undefined;
+  const untyped: UntypedValue[] = [];
+  let index = 0;
+  for (const { variable, list, isMerged } of placeholders) {
+    const value = values[variable];
+    const bound = params[index];
+    const { name } = declarations[variable] as Declaration;
+    if (isMerged && typeof bound === 'string') untyped.push({ index, name, value: bound });
+    index += list !== undefined && Array.isArray(value) ? paddedLength(value.length) : 1;
+  }
+  return untyped.length === 0 ? undefined : untyped;
+}
+
 interface Written {
   params: BoundValue[];
   characters: number;
@@ -170,7 +190,7 @@ function toTyped(value: Value, { name, type, elementType }: Declaration): BoundV
 function toMoment(text: string, name: string): string {
   const utc = toUtcText(text);
   if (utc === undefined)
-    throw contextInvalid([{ path: ['context', name], detail: 'must be in the years 0000 to 9999 in UTC' }]);
+    throw contextInvalid([{ path: ['context', name], detail: 'must be in the years 0001 to 9999 in UTC' }]);
   return utc;
 }
 

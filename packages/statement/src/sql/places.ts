@@ -21,12 +21,20 @@ export interface Place {
   list: ListPlace | undefined;
   /** True for an operand of a comparison, alone or in a row. */
   isCompared: boolean;
+  /** True if the result can be this value or one beside it, as in `COALESCE(:name, id)` and `CASE … ELSE :name END`. */
+  isMerged: boolean;
 }
 
 const queryWords = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE']);
 const comparing = new Set(['LIKE', 'REGEXP', 'RLIKE', 'BETWEEN', 'SOUNDS']);
-/** `CASE :name WHEN` and `WHEN :name THEN`. */
-const caseWords = new Set(['CASE', 'WHEN', 'THEN']);
+/** What stands in front of a result of a CASE, and what behind it. */
+const beforeResult = new Set(['THEN', 'ELSE']);
+const behindResult = new Set(['WHEN', 'ELSE', 'END']);
+/** The functions whose result is one of their arguments, and the first of these. */
+const merging = new Map([
+  ...['COALESCE', 'IFNULL', 'NULLIF', 'GREATEST', 'LEAST'].map((name) => [name, 0] as const),
+  ['IF', 1],
+]);
 const comparingAfter = new Set([...comparing, 'IN']);
 /** Words in front of a parenthesis that is no call of a function. */
 const callless = new Set([
@@ -102,7 +110,15 @@ export class Places {
 
   of(i: number): Place {
     const list = this.#listOf(i);
-    return { list, isCompared: list === undefined && this.#isCompared(i) };
+    return { list, isCompared: list === undefined && this.#isCompared(i), isMerged: this.#isMerged(i) };
+  }
+
+  #isMerged(i: number): boolean {
+    const [before, after] = [this.#tokens[i - 1], this.#tokens[i + 1]];
+    if (isAny(before, beforeResult) && isAny(after, behindResult)) return true;
+    const call = this.#tokens[(this.#levels[i] as Level).open - 1];
+    const first = call?.kind === 'word' ? merging.get(call.text) : undefined;
+    return first !== undefined && (this.#positions[i] as number) >= first && this.#isElement(i, i);
   }
 
   #listOf(i: number): ListPlace | undefined {
@@ -139,8 +155,8 @@ export class Places {
       if (isWord(this.#tokens[to + 1], 'COLLATE')) to += 2;
       const level = this.#levels[from] as Level;
       const { open, close } = level;
-      const isCase = isAny(this.#tokens[from - 1], caseWords) && isAny(this.#tokens[to + 1], caseWords);
-      if (isCase || this.#comparesBefore(from - 1) || this.#comparesAfter(to + 1)) isCompared = true;
+      if (this.#isOfCase(from - 1, to + 1) || this.#comparesBefore(from - 1) || this.#comparesAfter(to + 1))
+        isCompared = true;
       else if (open < 0 || close === undefined || !this.#isElement(from, to)) isCompared = false;
       else if (isAny(this.#tokens[open + 1], queryWords)) isCompared = false;
       else if (isWord(this.#tokens[open - 1], 'IN')) isCompared = true;
@@ -153,6 +169,12 @@ export class Places {
     } while (isCompared === undefined);
     for (const level of inside) level.isCompared = isCompared;
     return isCompared;
+  }
+
+  /** `CASE :name WHEN` and `WHEN :name THEN`. */
+  #isOfCase(before: number, after: number): boolean {
+    const [one, other] = [this.#tokens[before], this.#tokens[after]];
+    return isWord(one, 'CASE') ? isWord(other, 'WHEN') : isWord(one, 'WHEN') && isWord(other, 'THEN');
   }
 
   #comparesBefore(at: number): boolean {

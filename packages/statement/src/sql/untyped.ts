@@ -1,4 +1,7 @@
-/** Values of variables without a type, whose form on PostgreSQL depends on the type that the database expects. */
+/**
+ * Values whose form depends on the type that the database expects: on PostgreSQL those of variables without a type, on
+ * MySQL texts beside other values.
+ */
 
 import type { FieldFault } from '@datahub/contract/validation-error';
 import { int64Of } from '../exact-number.ts';
@@ -8,7 +11,7 @@ export interface UntypedValue {
   /** The place among the parameters. */
   index: number;
   name: string;
-  value: ExactNumber | Value[] | { [key: string]: Value };
+  value: string | ExactNumber | Value[] | { [key: string]: Value };
 }
 
 /** What the database expects in a place, as far as values differ by it. */

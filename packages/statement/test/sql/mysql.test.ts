@@ -82,3 +82,35 @@ describe('a variable declared as', () => {
       expect(() => bind('SELECT :x', json, dialect, 'number')).toThrow('context.x must be 0, a number from');
   });
 });
+
+describe('a text whose type MySQL takes from what it stands beside', () => {
+  const untyped = (text: string, context: object, dialect: Dialect = 'mysql') =>
+    compileStatement(text, { dialect, command: 'SELECT', variables: [{ key: 'n', type: 'bigint' }] })
+      .bind({ pinnedJson: '', contextJson: JSON.stringify({ x: 'a', n: '5', ids: [1, 2, 3], ...context }) })
+      .untyped?.map(({ index, name }) => [index, name]);
+
+  it('is found with its place among the parameters', () => {
+    expect(untyped('SELECT COALESCE(:x, id), IF(:x, :x, :n) FROM t', {})).toEqual([
+      [0, 'x'],
+      [2, 'x'],
+    ]);
+    expect(untyped('SELECT IF(id IN (:ids), CASE WHEN 1 THEN :x ELSE 2 END, 0) FROM t', {})).toEqual([
+      [4, 'x'],
+    ]);
+    expect(untyped('SELECT CASE WHEN 1 THEN :x WHEN 2 THEN 0 ELSE :x END', {})).toEqual([
+      [0, 'x'],
+      [1, 'x'],
+    ]);
+    for (const text of ['SELECT NULLIF(:n, 1)', 'SELECT COALESCE(:x + 1, id), F(:x), id = :x FROM t'])
+      expect(untyped(text, {})).toBeUndefined();
+    expect(untyped('SELECT COALESCE(:x, id) FROM t', { x: 1 })).toBeUndefined();
+    expect(untyped('SELECT COALESCE(:x, id) FROM t', {}, 'mariadb')).toBeUndefined();
+  });
+
+  it('is no operand of a comparison, so a list is JSON text in the results of a CASE', () => {
+    const text = 'SELECT CASE WHEN a THEN :x WHEN b THEN 0 END';
+    expect(bind(text, '[1]', 'mysql', undefined)).toEqual(['[1]']);
+    for (const compared of ['SELECT CASE :x WHEN 1 THEN 2 END', 'SELECT CASE a WHEN :x THEN 2 END'])
+      expect(() => bind(compared, '[1]', 'mysql', undefined)).toThrow('must not be a list here');
+  });
+});

@@ -23,6 +23,7 @@ import {
   toCancelled,
 } from './errors.ts';
 import { SessionFormats } from './formats.ts';
+import { keyOf } from './parameter-types.ts';
 import * as protocol from './protocol.ts';
 import { createTextReader, type ResultHost, ResultReader, type TextRow, withExactId } from './results.ts';
 import {
@@ -49,7 +50,7 @@ import {
   together,
   track,
 } from './session.ts';
-import { execute, keyOf, type Prepared, PreparedStatements, prepareUndone } from './statements.ts';
+import { execute, type Prepared, PreparedStatements, prepareUndone } from './statements.ts';
 import { usesSession } from './text.ts';
 import { createTransactions } from './transactions.ts';
 import { ok, type Response, Wire } from './wire.ts';
@@ -219,7 +220,7 @@ export class MysqlConnection implements Connection {
 
   /** Sends the hub's own commands around the statement together with it, so that they cost no round trip. */
   async #execute(prepared: Prepared, statement: Statement, run: Run): Promise<Outcome> {
-    const { kind, params } = statement;
+    const { kind } = statement;
     const { sink, options } = run;
     const isRead = kind === 'read';
     const before = this.#controls.before(kind, options);
@@ -233,7 +234,7 @@ export class MysqlConnection implements Connection {
     // MySQL answers each command when it has carried it out, and `before` waits for nothing.
     if (before.responses.length > 0) this.#wire.awaitSign();
     this.#isSent = true;
-    this.#wire.send(execute(prepared, params, { before: before.bytes, after: after.bytes }));
+    this.#wire.send(execute(prepared, statement, { before: before.bytes, after: after.bytes }));
     this.#controls.sent(options.statementTimeoutMs);
 
     const outcome: Outcome = { hasRows: false };
@@ -335,9 +336,8 @@ export class MysqlConnection implements Connection {
   }
 
   #prepareNew(statement: Statement, { inTransaction = false, describes = false }): Promise<Prepared> {
-    const { comments, hasExtended, kept } = this.#session;
-    const session = { comments, hasExtended, kept, cleanUp: this.#cleanUp, followUp: this.#followUp };
-    return prepareUndone(this.#wire, statement, { ...session, inTransaction, describes });
+    const own = { cleanUp: this.#cleanUp, followUp: this.#followUp, inTransaction, describes };
+    return prepareUndone(this.#wire, statement, { ...this.#session, ...own });
   }
 
   /** Prepares a statement of the open transaction, of which a rollback must leave nothing. */

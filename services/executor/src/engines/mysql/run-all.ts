@@ -8,10 +8,11 @@ import type { Outcome, RunAllOptions, Statement } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import { settingChanged } from '../shared/outcomes.ts';
 import { brokenError, controlError, reported } from './errors.ts';
+import { keyOf } from './parameter-types.ts';
 import * as protocol from './protocol.ts';
 import { ResultReader } from './results.ts';
 import type { MysqlSession } from './session.ts';
-import { execute, keyOf, type Prepared } from './statements.ts';
+import { execute, type Prepared } from './statements.ts';
 import { type Commands, ok, type Wire } from './wire.ts';
 
 export interface RunAllHost {
@@ -99,7 +100,7 @@ async function sendSome(
     outcomes.push(outcome);
     readers.push(new ResultReader({ prepared: one, sink: dropped, outcome }, own));
     try {
-      parts.push(execute(one, (all[i] as Statement).params, nothing));
+      parts.push(execute(one, all[i] as Statement, nothing));
     } catch (err) {
       onFailure(i);
       throw err;

@@ -5,6 +5,7 @@ import { turnForColumns } from '../../result/column-turns.ts';
 import { withCommentInFront } from '../shared/comment.ts';
 import type { KeptOfConnection } from '../shared/kept-statements.ts';
 import { controlError, NotPreparable, tooLargeError } from './errors.ts';
+import { ExpectedTypes, isInteger } from './parameter-types.ts';
 import * as protocol from './protocol.ts';
 import { keepColumns, type WithColumns } from './result-columns.ts';
 import { begin, rollback, savepoint, undo } from './session.ts';
@@ -15,6 +16,8 @@ export interface Prepared extends WithColumns {
   /** Only if it was prepared to be described: each result says its columns. */
   columns: protocol.ColumnDefinition[];
   parameterCount: number;
+  /** The types that the server expects of the parameters whose values are `untyped`. */
+  expected: ExpectedTypes;
   /** True once it is known that all its tables have transactions. */
   isTransactional: boolean;
 }
@@ -66,6 +69,8 @@ export class PreparedStatements {
   }
 }
 
+type Untyped = Pick<Statement, 'untyped'>;
+
 interface Preparation {
   /** True if statements are sent with their comments. */
   comments: boolean;
@@ -88,8 +93,8 @@ export async function prepareUndone(
 ): Promise<Prepared> {
   const [before, after] = inTransaction ? [savepoint, undo] : [begin[statement.kind], rollback];
   const text = comments ? withCommentInFront(statement) : statement.text;
-  const { params } = statement;
-  const { prepared, response } = createPrepareReader(wire, session);
+  const { params, untyped } = statement;
+  const { prepared, response } = createPrepareReader(wire, { ...session, untyped });
   wire.awaitSign();
   wire.send(Buffer.concat([before, protocol.prepare(text), after, ...cleanUp]));
   const responses = [ok, response, followUp, ...cleanUp.map(() => ok)];
@@ -104,12 +109,18 @@ export async function prepareUndone(
 /** `prepared` is complete when the response is. */
 export function createPrepareReader(
   wire: Pick<Wire, 'readOnIn'>,
-  { hasExtended, describes, kept }: Pick<Preparation, 'hasExtended' | 'describes' | 'kept'>,
+  {
+    hasExtended,
+    describes,
+    kept,
+    untyped,
+  }: Pick<Preparation, 'hasExtended' | 'describes' | 'kept'> & Untyped,
 ): { prepared: Prepared; response: Response } {
   const prepared: Prepared = {
     id: 0,
     columns: [],
     parameterCount: 0,
+    expected: new ExpectedTypes(untyped),
     lastColumns: undefined,
     kept,
     isTransactional: false,
@@ -131,8 +142,10 @@ export function createPrepareReader(
       prepared.columns = reader.columns;
       prepared.parameterCount = source.readUInt16LE(start + 7);
       parametersLeft = lists(prepared.parameterCount);
-    } else if (parametersLeft > 0) parametersLeft--;
-    else if (describes && !reader.whole) {
+    } else if (parametersLeft > 0) {
+      prepared.expected.read(seen, source, end);
+      parametersLeft--;
+    } else if (describes && !reader.whole) {
       takeTurn();
       reader.read(source, start, end);
     }
@@ -140,21 +153,6 @@ export function createPrepareReader(
     return seen === lists(prepared.parameterCount) + lists(reader.count);
   };
   return { prepared, response };
-}
-
-/**
- * Identifies the prepared statement on a connection. If the statement does not imply the type of a parameter, MySQL
- * uses the type of its first value: it then converts a later text to the number 0, and after a double, the digits of
- * later integers and decimals are lost. So texts, doubles and other values need separate statements.
- */
-export function keyOf({ key, params }: Pick<Statement, 'key' | 'params'>, isMariadb: boolean): string {
-  if (isMariadb || params.every((param) => formOf(param) === 'o')) return key;
-  return `${key} ${params.map(formOf).join('')}`;
-}
-
-function formOf(param: Param): string {
-  if (typeof param === 'string') return 't';
-  return typeof param === 'number' && !isInteger(param) ? 'd' : 'o';
 }
 
 /** Packet header, command, statement, flags, and the number of iterations. */
@@ -166,12 +164,13 @@ export interface Around {
   after: Buffer;
 }
 
-/** COM_STMT_EXECUTE, or COM_QUERY, between other commands, in one buffer. Throws TOO_LARGE. */
+/** COM_STMT_EXECUTE, or COM_QUERY, between other commands, in one buffer. Throws TOO_LARGE or CONTEXT_INVALID. */
 export function execute(
-  { id: statementId, text }: Pick<Prepared, 'id' | 'text'>,
-  params: readonly Param[],
+  { id: statementId, text, expected }: Pick<Prepared, 'id' | 'text' | 'expected'>,
+  { params, untyped }: Pick<Statement, 'params' | 'untyped'>,
   { before, after }: Around,
 ): Buffer {
+  expected.require(params, untyped);
   if (text !== undefined) return Buffer.concat([before, protocol.query(text), after]);
   const count = params.length;
   const nullBytes = (count + 7) >> 3;
@@ -223,8 +222,6 @@ function typeOf(param: Param): number {
   if (typeof param === 'object') return 0xf6;
   return isInteger(param) ? 0x08 : 0x05;
 }
-
-const isInteger = (param: number | bigint) => typeof param === 'bigint' || Number.isSafeInteger(param);
 
 /** Writes a value and returns its end. */
 function writeValue(out: Buffer, param: Param, at: number): number {

@@ -1,0 +1,61 @@
+/** Texts beside values of another type: MySQL would read them as numbers or dates, with no more than a warning. */
+
+import { compileStatement } from '@datahub/statement/compile';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Connection } from '../../../src/ports/engine.ts';
+import { ask, connect } from '../../fixture.ts';
+
+const servers = [
+  { dialect: 'mysql', url: process.env.MYSQL_URL, gives: 'an error' },
+  { dialect: 'mariadb', url: process.env.MARIADB_URL, gives: 'the text' },
+] as const;
+const rows = 'FROM (SELECT 5 AS id, CAST("2026-01-02 03:04:05" AS DATETIME) AS at) AS t';
+const merging = [
+  'COALESCE(:x, id)',
+  'IFNULL(:x, id)',
+  'IF(id = 5, :x, id)',
+  'CASE WHEN id = 5 THEN :x WHEN id = 6 THEN 1 ELSE id END',
+  'CASE WHEN id = 6 THEN id ELSE :x END',
+  'NULLIF(:x, id)',
+  'COALESCE(:x, at)',
+];
+
+describe.each(servers)('a text beside another value on $dialect', ({ dialect, url, gives }) => {
+  describe.skipIf(url === undefined)('(needs its URL in the environment)', () => {
+    let connection: Connection;
+    beforeAll(async () => {
+      connection = await connect(dialect, url as string);
+    });
+    afterAll(() => connection.close());
+
+    const read = async (item: string, value: unknown) => {
+      const compiled = compileStatement(`SELECT ${item} AS r ${rows}`, {
+        ...{ dialect, command: 'SELECT', variables: [] },
+      });
+      const contextJson = JSON.stringify({ x: value });
+      const { text, ...bound } = compiled.bind({ pinnedJson: '', contextJson });
+      return (await ask(connection, text, { ...bound, key: `${item} ${bound.key}` })).data[0]?.r;
+    };
+
+    it.each(merging)(`gives ${gives} in %s, and no number or date made of it`, async (item) => {
+      if (gives === 'the text') expect(await read(item, 'abc')).toBe('abc');
+      else
+        await expect(read(item, 'abc')).rejects.toMatchObject({
+          code: 'CONTEXT_INVALID',
+          errors: [{ path: ['context', 'x'], detail: expect.stringContaining('write CAST(:x AS CHAR)') }],
+        });
+      // The next run has the prepared statement.
+      expect(await read(item, null)).not.toBe('abc');
+      expect(String(await read(item, item.includes('at)') ? '2026-05-06' : '7'))).toMatch(
+        /^(7|2026-05-06.*)$/,
+      );
+      expect(await read(item.replace(':x', 'CAST(:x AS CHAR)'), 'abc')).toBe('abc');
+    });
+
+    it('compares texts with numbers as before, and binds numbers as they are', async () => {
+      expect(await read('id = :x', 'abc')).toBe(0);
+      expect(await read('COALESCE(:x, id)', 1.5)).toBe(1.5);
+      expect(await read("COALESCE(:x, 'b')", 'abc')).toBe('abc');
+    });
+  });
+});
