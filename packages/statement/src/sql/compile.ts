@@ -5,6 +5,7 @@ import { type BoundValue, type Declaration, declare, resolveValues, type Value }
 import { tokenize } from './lexer.ts';
 import {
   comparesJson,
+  jsonFormOf,
   mysqlParams,
   mysqlUntyped,
   paddedLength,
@@ -102,11 +103,15 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
   const source: Source = { text: text.slice(0, end), placeholders, declarations, castsJson, uses };
   const textFor = createTextCache((values) => writer.write(source, values));
   const lists = placeholders.filter(isListPlace).map(({ variable }) => variable);
+  const parts = writer.expandsLists ? placeholders.filter(({ isJsonPart }) => isJsonPart) : [];
+  const jsonParts = [...new Set(parts.map(({ variable }) => variable))];
   const untypedLists = new Set(lists.filter((variable) => declarations[variable]?.type === undefined));
   const infersTypes = writer.untyped && declarations.some(({ type }) => type === undefined);
   const bindValues = (values: Value[]): BoundStatement => {
     const params = writer.params(source, values);
-    const key = lists.length === 0 ? '' : keyOf(values, lists, writer);
+    const forms = jsonParts.map((i) => jsonFormOf(declarations[i] as Declaration, values[i])).join('');
+    const key =
+      (lists.length === 0 ? '' : keyOf(values, lists, writer)) + (/[bj]/.test(forms) ? `/${forms}` : '');
     const untyped = writer.untyped?.(source, values, params);
     const inferred = { ...(untyped && { untyped }), ...(infersTypes && { infersTypes }) };
     return { key, text: textFor(key, values), params, ...inferred };
@@ -170,10 +175,10 @@ function listUses({ placeholders, declarations }: Source): Placeholder[] {
   const expanded = new Set(
     placeholders.filter(({ list }) => list !== undefined).map(({ variable }) => variable),
   );
-  return placeholders.filter(({ variable, list }) => {
+  return placeholders.filter(({ variable, list, isJsonPart }) => {
     const { type, isList, fallback } = declarations[variable] as Declaration;
     const mayBeList = isList || (type === undefined && (Array.isArray(fallback) || expanded.has(variable)));
-    return list === undefined && mayBeList;
+    return list === undefined && mayBeList && !isJsonPart;
   });
 }
 

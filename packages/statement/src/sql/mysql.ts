@@ -28,10 +28,28 @@ export const comparesJson =
   ({ variable, list, isCompared }: Placeholder): boolean =>
     declarations[variable]?.elementType === 'json' && (list !== undefined || isCompared);
 
+/** A parameter that is JSON: MySQL has a type for it, and MariaDB takes what its own functions return for JSON. */
+const json = { cast: 'CAST(? AS JSON)', text: 'JSON_COMPACT(?)' };
+/** A parameter that is true or false, and not the number 1 or 0. */
+const truth = '(? = TRUE)';
+
+/** How a value is written into JSON that a function makes: as a boolean, as JSON, or as the parameter alone. */
+export function jsonFormOf({ type }: Declaration, value: Value | undefined): 'b' | 'j' | '-' {
+  if (type === 'boolean' || typeof value === 'boolean') return type === 'json' ? 'j' : 'b';
+  const isDocument = typeof value === 'object' && value !== null && !(value instanceof ExactNumber);
+  return type === 'json' || isDocument ? 'j' : '-';
+}
+
 export function writeMysql(source: Source, values: Value[]): string {
-  const { text, placeholders, castsJson } = source;
+  const { text, placeholders, declarations, castsJson } = source;
   const isJson = comparesJson(source);
-  const markOf = (placeholder: Placeholder) => (castsJson && isJson(placeholder) ? 'CAST(? AS JSON)' : '?');
+  const markOf = (placeholder: Placeholder) => {
+    const { variable, isJsonPart } = placeholder;
+    if (castsJson && isJson(placeholder)) return json.cast;
+    const form = isJsonPart ? jsonFormOf(declarations[variable] as Declaration, values[variable]) : '-';
+    if (form === 'b') return truth;
+    return form === '-' ? '?' : castsJson ? json.cast : json.text;
+  };
   const emptyIn = countEmpty(source, values);
   /** The empty lists so far, by their parentheses. */
   const seenIn = new Map<number, number>();

@@ -23,6 +23,8 @@ export interface Place {
   isCompared: boolean;
   /** True if the result can be this value or one beside it, as in `COALESCE(:name, id)` and `CASE … ELSE :name END`. */
   isMerged: boolean;
+  /** True for a value of the JSON that a function of MySQL or MariaDB makes, as in `JSON_SET(doc, '$.a', :name)`. */
+  isJsonPart: boolean;
 }
 
 const queryWords = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE']);
@@ -43,6 +45,14 @@ const callless = new Set([
   ...comparing,
 ]);
 const endsAssignments = new Set(['WHERE', 'ORDER', 'LIMIT', 'FROM', 'SELECT', 'RETURNING', 'HAVING']);
+/** The functions that make JSON, the first of their arguments that is a value, and how many further on the next is. */
+const building = new Map<string, readonly [first: number, step: number]>([
+  ...['JSON_ARRAY', 'JSON_ARRAYAGG'].map((name) => [name, [0, 1]] as const),
+  ...['JSON_OBJECT', 'JSON_OBJECTAGG'].map((name) => [name, [1, 2]] as const),
+  ...['JSON_SET', 'JSON_INSERT', 'JSON_REPLACE', 'JSON_ARRAY_APPEND', 'JSON_ARRAY_INSERT'].map(
+    (name) => [name, [2, 2]] as const,
+  ),
+]);
 
 const isSymbol = (token: Token | undefined, text: string) => token?.kind === 'symbol' && token.text === text;
 const isWord = (token: Token | undefined, text: string) => token?.kind === 'word' && token.text === text;
@@ -110,15 +120,31 @@ export class Places {
 
   of(i: number): Place {
     const list = this.#listOf(i);
-    return { list, isCompared: list === undefined && this.#isCompared(i), isMerged: this.#isMerged(i) };
+    return {
+      list,
+      isCompared: list === undefined && this.#isCompared(i),
+      isMerged: this.#isMerged(i),
+      isJsonPart: this.#isJsonPart(i),
+    };
   }
 
   #isMerged(i: number): boolean {
     const [before, after] = [this.#tokens[i - 1], this.#tokens[i + 1]];
     if (isAny(before, beforeResult) && isAny(after, behindResult)) return true;
+    const first = merging.get(this.#callOf(i));
+    return first !== undefined && (this.#positions[i] as number) >= first;
+  }
+
+  #isJsonPart(i: number): boolean {
+    const [first, step] = building.get(this.#callOf(i)) ?? [Infinity, 1];
+    const position = this.#positions[i] as number;
+    return position >= first && (position - first) % step === 0;
+  }
+
+  /** The function of which the token is a whole argument; empty if there is none. */
+  #callOf(i: number): string {
     const call = this.#tokens[(this.#levels[i] as Level).open - 1];
-    const first = call?.kind === 'word' ? merging.get(call.text) : undefined;
-    return first !== undefined && (this.#positions[i] as number) >= first && this.#isElement(i, i);
+    return call?.kind === 'word' && this.#isElement(i, i) ? call.text : '';
   }
 
   #listOf(i: number): ListPlace | undefined {

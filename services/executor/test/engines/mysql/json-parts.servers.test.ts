@@ -1,0 +1,38 @@
+/** Booleans and JSON as values of the JSON that functions make: their protocol has numbers and texts alone. */
+
+import { compileStatement } from '@datahub/statement/compile';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Connection } from '../../../src/ports/engine.ts';
+import { ask, connect } from '../../fixture.ts';
+
+const servers = [
+  { dialect: 'mysql', url: process.env.MYSQL_URL },
+  { dialect: 'mariadb', url: process.env.MARIADB_URL },
+] as const;
+
+describe.each(servers)('a value in JSON_SET on $dialect', ({ dialect, url }) => {
+  describe.skipIf(url === undefined)('(needs its URL in the environment)', () => {
+    let connection: Connection;
+    beforeAll(async () => {
+      connection = await connect(dialect, url as string);
+    });
+    afterAll(() => connection.close());
+
+    const set = async (x: unknown, type?: string) => {
+      const variables = type === undefined ? [] : [{ key: 'x', type }];
+      const text = "SELECT JSON_SET('{}', '$.a', :x, '$.b', JSON_ARRAY(:x)) AS doc";
+      const compiled = compileStatement(text, { dialect, command: 'SELECT', variables });
+      const bound = compiled.bind({ pinnedJson: '', contextJson: JSON.stringify({ x }) });
+      const { data } = await ask(connection, bound.text, { ...bound, key: `${type} ${bound.key}` });
+      return data[0]?.doc;
+    };
+
+    it('keeps its JSON type', async () => {
+      for (const x of [true, false, { b: [1, 'c', null] }, ['d'], [], 'e', 'true', 1, 1.5, null])
+        expect(await set(x)).toEqual({ a: x, b: [x] });
+      for (const x of [true, null]) expect(await set(x, 'boolean')).toEqual({ a: x, b: [x] });
+      for (const x of [true, { b: 1 }, ['d'], 'e', 'true', 1, null])
+        expect(await set(x, 'json')).toEqual({ a: x, b: [x] });
+    });
+  });
+});
