@@ -16,7 +16,7 @@ export interface BoundStatement {
   key: string;
   text: string;
   params: BoundValue[];
-  /** Values whose form depends on the type that the database expects. Their parameters are their JSON. */
+  /** Values whose form depends on the type that the database expects. On PostgreSQL, their parameters are their JSON. */
   untyped?: readonly UntypedValue[];
   /** True if PostgreSQL infers the type of a variable. */
   infersTypes?: boolean;

@@ -5,7 +5,8 @@ import { type BoundValue, type Declaration, declare, resolveValues, type Value }
 import { tokenize } from './lexer.ts';
 import {
   comparesJson,
-  jsonFormOf,
+  isKindPlace,
+  kindOf,
   mysqlParams,
   mysqlUntyped,
   paddedLength,
@@ -103,15 +104,12 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
   const source: Source = { text: text.slice(0, end), placeholders, declarations, castsJson, uses };
   const textFor = createTextCache((values) => writer.write(source, values));
   const lists = placeholders.filter(isListPlace).map(({ variable }) => variable);
-  const parts = writer.expandsLists ? placeholders.filter(({ isJsonPart }) => isJsonPart) : [];
-  const jsonParts = [...new Set(parts.map(({ variable }) => variable))];
+  const keyFor = createKey(source, lists, writer);
   const untypedLists = new Set(lists.filter((variable) => declarations[variable]?.type === undefined));
-  const infersTypes = writer.untyped && declarations.some(({ type }) => type === undefined);
+  const infersTypes = options.dialect === 'postgres' && declarations.some(({ type }) => type === undefined);
   const bindValues = (values: Value[]): BoundStatement => {
     const params = writer.params(source, values);
-    const forms = jsonParts.map((i) => jsonFormOf(declarations[i] as Declaration, values[i])).join('');
-    const key =
-      (lists.length === 0 ? '' : keyOf(values, lists, writer)) + (/[bj]/.test(forms) ? `/${forms}` : '');
+    const key = keyFor(values);
     const untyped = writer.untyped?.(source, values, params);
     const inferred = { ...(untyped && { untyped }), ...(infersTypes && { infersTypes }) };
     return { key, text: textFor(key, values), params, ...inferred };
@@ -198,12 +196,22 @@ function createTextCache(write: (values: Value[]) => string): (key: string, valu
   };
 }
 
-/** Returns a key of the forms of the variables that are lists. */
-function keyOf(values: Value[], lists: number[], { formOf }: Writer): string {
-  return lists
-    .map((variable) => {
+/** Keys of the forms of variables that are lists, and of the kinds of values without a type. */
+function createKey(
+  source: Source,
+  lists: number[],
+  { expandsLists, formOf }: Writer,
+): (values: Value[]) => string {
+  const { placeholders, declarations } = source;
+  const marked = expandsLists ? placeholders.filter(isKindPlace(source)) : [];
+  const variables = [...new Set(marked.map(({ variable }) => variable))];
+  const ofAnyKind = variables.filter((variable) => declarations[variable]?.type === undefined);
+  return (values) => {
+    const forms = lists.map((variable) => {
       const value = values[variable];
       return Array.isArray(value) ? formOf(value) : '-';
-    })
-    .join(',');
+    });
+    const kinds = ofAnyKind.map((i) => kindOf(declarations[i] as Declaration, values[i])).join('');
+    return forms.join(',') + (/[^-]/.test(kinds) ? `/${kinds}` : '');
+  };
 }

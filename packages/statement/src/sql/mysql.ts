@@ -30,25 +30,37 @@ export const comparesJson =
 
 /** A parameter that is JSON: MySQL has a type for it, and MariaDB takes what its own functions return for JSON. */
 const json = { cast: 'CAST(? AS JSON)', text: 'JSON_COMPACT(?)' };
-/** A parameter that is true or false, and not the number 1 or 0. */
+/** A parameter that is true or false, and not the number 1 or 0, which MySQL's JSON tells apart. */
 const truth = '(? = TRUE)';
 
-/** How a value is written into JSON that a function makes: as a boolean, as JSON, or as the parameter alone. */
-export function jsonFormOf({ type }: Declaration, value: Value | undefined): 'b' | 'j' | '-' {
-  if (type === 'boolean' || typeof value === 'boolean') return type === 'json' ? 'j' : 'b';
-  const isDocument = typeof value === 'object' && value !== null && !(value instanceof ExactNumber);
-  return type === 'json' || isDocument ? 'j' : '-';
+/** What a statement must say of a value: that it is a boolean (`b`), a list of booleans (`l`) or JSON (`j`). */
+export function kindOf({ type, elementType, isList }: Declaration, value: Value | undefined): string {
+  if (isList) return elementType === 'boolean' ? 'l' : 'j';
+  if (type !== undefined) return type === 'json' ? 'j' : type === 'boolean' ? 'b' : '-';
+  if (typeof value === 'boolean') return 'b';
+  if (typeof value !== 'object' || value === null || value instanceof ExactNumber) return '-';
+  return Array.isArray(value) && value.every(isTruth) && value.some((one) => one !== null) ? 'l' : 'j';
 }
+
+const isTruth = (value: Value) => value === null || typeof value === 'boolean';
+
+/** True if the text depends on what kind of value the place gets. */
+export const isKindPlace =
+  ({ castsJson }: Pick<Source, 'castsJson'>) =>
+  ({ isJsonPart, isCompared, list }: Placeholder): boolean =>
+    isJsonPart || (castsJson && (isCompared || list !== undefined));
 
 export function writeMysql(source: Source, values: Value[]): string {
   const { text, placeholders, declarations, castsJson } = source;
   const isJson = comparesJson(source);
+  const isMarked = isKindPlace(source);
   const markOf = (placeholder: Placeholder) => {
-    const { variable, isJsonPart } = placeholder;
     if (castsJson && isJson(placeholder)) return json.cast;
-    const form = isJsonPart ? jsonFormOf(declarations[variable] as Declaration, values[variable]) : '-';
-    if (form === 'b') return truth;
-    return form === '-' ? '?' : castsJson ? json.cast : json.text;
+    if (!isMarked(placeholder)) return '?';
+    const { variable, isJsonPart, list } = placeholder;
+    const kind = kindOf(declarations[variable] as Declaration, values[variable]);
+    if (kind === 'b' || (kind === 'l' && list !== undefined)) return truth;
+    return kind === '-' || !isJsonPart ? '?' : castsJson ? json.cast : json.text;
   };
   const emptyIn = countEmpty(source, values);
   /** The empty lists so far, by their parentheses. */

@@ -43,7 +43,7 @@ describe('a value of the JSON that a function makes', () => {
       'SELECT JSON_OBJECT(:x, 1)',
       "SELECT JSON_SET(:x, '$.a', 1), JSON_SET(doc, :x, 1)",
       "SELECT JSON_OBJECT('a', IF(:x, 1, 2), 'b', :x + 1)",
-      'SELECT JSON_CONTAINS(doc, :x), id = :x',
+      'SELECT JSON_CONTAINS(doc, :x)',
     ])
       expect(bind(text, true, {}).text).toBe(text.replaceAll(':x', '?'));
   });
@@ -63,5 +63,29 @@ describe('a value of the JSON that a function makes', () => {
       line: 1,
       column: text.indexOf('oops') + 1,
     });
+  });
+});
+
+describe('a boolean that MySQL compares', () => {
+  const text = 'SELECT 1 WHERE a = :x AND b IN (:x, 2) AND F(:x)';
+  const truth = 'SELECT 1 WHERE a = (? = TRUE) AND b IN ((? = TRUE), 2) AND F(?)';
+  const plain = 'SELECT 1 WHERE a = ? AND b IN (?, 2) AND F(?)';
+
+  it('is none of its numbers, because JSON tells them apart', () => {
+    expect(bind(text, true, {}).text).toBe(truth);
+    expect(bind(text, null, { type: 'boolean' }).text).toBe(truth);
+    expect(bind(text, 1, {}).text).toBe(plain);
+    expect(bind(text, true, { dialect: 'mariadb' }).text).toBe(plain);
+    expect(bind(text, true, {}).key).not.toBe(bind(text, 1, {}).key);
+  });
+
+  it('is one in a list, too', () => {
+    const list = (x: unknown, type?: string) =>
+      bind('SELECT 1 WHERE a IN (:x)', x, { ...(type && { type }) }).text.slice(20);
+    expect(list([true, null])).toBe('((? = TRUE),(? = TRUE))');
+    expect(list([true], 'boolean[]')).toBe('((? = TRUE))');
+    expect(list([true, 1])).toBe('(?,?)');
+    expect(list([null])).toBe('(?)');
+    expect(list([], 'boolean[]')).toBe('(SELECT NULL FROM DUAL WHERE FALSE)');
   });
 });

@@ -34,5 +34,26 @@ describe.each(servers)('a value in JSON_SET on $dialect', ({ dialect, url }) => 
       for (const x of [true, { b: 1 }, ['d'], 'e', 'true', 1, null])
         expect(await set(x, 'json')).toEqual({ a: x, b: [x] });
     });
+
+    // MariaDB has no JSON but text.
+    if (dialect === 'mysql')
+      it('is found again as what it is', async () => {
+        const doc = `SELECT JSON_EXTRACT(JSON_OBJECT('a', :made), '$.a') AS a`;
+        const found = async (made: unknown, condition: string, x: unknown) => {
+          const text = `SELECT 1 FROM (${doc}) AS t WHERE a ${condition}`;
+          const compiled = compileStatement(text, { dialect, command: 'SELECT', variables: [] });
+          const bound = compiled.bind({ pinnedJson: '', contextJson: JSON.stringify({ made, x }) });
+          return (
+            (await ask(connection, bound.text, { ...bound, key: condition + bound.key })).data.length === 1
+          );
+        };
+        for (const made of [true, false]) {
+          expect(await found(made, '= :x', made)).toBe(true);
+          expect(await found(made, 'IN (:x)', [made])).toBe(true);
+          expect(await found(made, 'IN (:x, 5)', made)).toBe(true);
+          expect(await found(made, '= :x', !made)).toBe(false);
+        }
+        expect(await found(1, '= :x', 1)).toBe(true);
+      });
   });
 });
