@@ -165,9 +165,9 @@ export class ChunkedOutput implements Flow {
 
   #flush(): void {
     if (this.out.position === 0) return;
-    requireHeap('grow');
     const isLarge = this.out.position >= this.#target;
     if (isLarge) {
+      requireHeap('grow');
       const full = this.#scheduler.smallFirst ? chunkBytes.shared : chunkBytes.max - this.#slackBytes;
       this.#target = Math.min(this.#target * 2, full);
     }
