@@ -55,8 +55,9 @@ const detailOf = (name: string, must: string) =>
 
 /**
  * Identifies the prepared statement on a connection. If the statement does not imply the type of a parameter, MySQL
- * uses the type of its first value: it then converts a later text to the number 0, and after a double, the digits of
- * later integers and decimals are lost. So texts, doubles and other values need separate statements.
+ * uses the type of its first value: it then converts a later text to the number 0, after a double the digits of later
+ * integers and decimals are lost, and after a decimal later integers are decimals with 30 places. So texts, doubles,
+ * decimals and other values need separate statements, or what a caller sends would change what others read.
  */
 export function keyOf({ key, params }: Pick<Statement, 'key' | 'params'>, isMariadb: boolean): string {
   if (isMariadb || params.every((param) => formOf(param) === 'o')) return key;
@@ -65,6 +66,7 @@ export function keyOf({ key, params }: Pick<Statement, 'key' | 'params'>, isMari
 
 function formOf(param: Param): string {
   if (typeof param === 'string') return 't';
+  if (typeof param === 'object' && param !== null) return 'e';
   return typeof param === 'number' && !isInteger(param) ? 'd' : 'o';
 }
 

@@ -28,11 +28,12 @@ describe.each(servers)('a text beside another value on $dialect', ({ dialect, ur
     });
     afterAll(() => connection.close());
 
-    const read = async (item: string, value: unknown) => {
+    const read = (item: string, value: unknown) => readJson(item, JSON.stringify(value));
+    const readJson = async (item: string, value: string) => {
       const compiled = compileStatement(`SELECT ${item} AS r ${rows}`, {
         ...{ dialect, command: 'SELECT', variables: [] },
       });
-      const contextJson = JSON.stringify({ x: value });
+      const contextJson = `{"x":${value}}`;
       const { text, ...bound } = compiled.bind({ pinnedJson: '', contextJson });
       return (await ask(connection, text, { ...bound, key: `${item} ${bound.key}` })).data[0]?.r;
     };
@@ -50,6 +51,14 @@ describe.each(servers)('a text beside another value on $dialect', ({ dialect, ur
         /^(7|2026-05-06.*)$/,
       );
       expect(await read(item.replace(':x', 'CAST(:x AS CHAR)'), 'abc')).toBe('abc');
+    });
+
+    it('gives integers as they are, whatever another call sent before', async () => {
+      for (const other of ['12345678901234567890.5', '0.5', '"7"']) {
+        expect(await read('COALESCE(:x, 0)', 7)).toBe(7);
+        await readJson('COALESCE(:x, 0)', other);
+        expect(await read('COALESCE(:x, 0)', 7)).toBe(7);
+      }
     });
 
     it('compares texts with numbers as before, and binds numbers as they are', async () => {
