@@ -81,7 +81,8 @@ function* orderVariables(tokens: readonly Token[]): Iterable<Found> {
     const { kind, text } = token;
     if (kind === 'symbol' && text === '(') depth++;
     else if (kind === 'symbol' && text === ')') depth--;
-    while ((orders.at(-1) ?? -1) > depth) orders.pop();
+    // A text can close more parentheses than it opens.
+    while (orders.length > 0 && (orders.at(-1) as number) > depth) orders.pop();
     const before = tokens[i - 1];
     if (kind === 'word' && text === 'BY' && before?.text === 'ORDER') orders.push(depth);
     else if (kind === 'word' && endsOrder.has(text) && orders.at(-1) === depth) orders.pop();
