@@ -105,7 +105,8 @@ export function checkShape(
       variable.start,
       `:${variable.text} has no value when the routine, trigger, event or rule runs. Remove it, or write the value.`,
     );
-  if (kind === 'read' || isQuery) rejectInto(text, own, options.dialect);
+  // ANALYZE of MariaDB runs the statement behind it.
+  if (kind === 'read' || isQuery || verb.text === 'ANALYZE') rejectInto(text, own, options.dialect);
   const uncounted = isWritingQuery || [...writesInWith(own)].length > 0;
   return { verb: verb.text, kind, uncounted, tokens: own };
 }

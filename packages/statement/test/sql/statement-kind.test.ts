@@ -200,3 +200,12 @@ describe('a write', () => {
     expect(uncounted(text, command)).toBe(false);
   });
 });
+
+it.each(["ANALYZE SELECT 1 INTO OUTFILE '/tmp/x'", "ANALYZE FORMAT=JSON SELECT 1 INTO DUMPFILE '/tmp/x'"])(
+  'writes no file on MariaDB: %s',
+  (text) => expect(judge(text, 'mariadb', 'ANALYZE')).toBe('SQL_REJECTED'),
+);
+
+it('may analyze an INSERT on MariaDB', () => {
+  expect(judge('ANALYZE INSERT INTO t VALUES (1)', 'mariadb', 'ANALYZE')).toBe('standalone');
+});
