@@ -23,7 +23,10 @@ export interface Place {
   isCompared: boolean;
   /** True if the result can be this value or one beside it, as in `COALESCE(:name, id)` and `CASE … ELSE :name END`. */
   isMerged: boolean;
-  /** True for a value of the JSON that a function of MySQL or MariaDB makes, as in `JSON_SET(doc, '$.a', :name)`. */
+  /**
+   * True for a value of the JSON that a function of MySQL or MariaDB makes, as in `JSON_SET(doc, '$.a', :name)`, and for
+   * one that `MEMBER OF` looks for in JSON.
+   */
   isJsonPart: boolean;
 }
 
@@ -136,6 +139,7 @@ export class Places {
   }
 
   #isJsonPart(i: number): boolean {
+    if (isWord(this.#tokens[i + 1], 'MEMBER')) return true;
     const [first, step] = building.get(this.#callOf(i)) ?? [Infinity, 1];
     const position = this.#positions[i] as number;
     return position >= first && (position - first) % step === 0;

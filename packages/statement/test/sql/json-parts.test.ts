@@ -37,6 +37,7 @@ describe('a value of the JSON that a function makes', () => {
       'SELECT JSON_ARRAYAGG(:x)',
       "SELECT JSON_OBJECTAGG('a', :x)",
       "SELECT JSON_ARRAY_APPEND(doc, '$', :x)",
+      'SELECT 1 WHERE :x MEMBER OF (doc)',
     ])
       expect(bind(text, true, {}).text).toContain('(? = TRUE)');
     for (const text of [

@@ -55,5 +55,22 @@ describe.each(servers)('a value in JSON_SET on $dialect', ({ dialect, url }) => 
         }
         expect(await found(1, '= :x', 1)).toBe(true);
       });
+
+    if (dialect === 'mysql')
+      it('is looked for by MEMBER OF as what it is', async () => {
+        const list = [1, '2', { a: 1 }, [3], true];
+        const isIn = async (x: unknown, type?: string) => {
+          const variables = type === undefined ? [] : [{ key: 'x', type }];
+          const text = `SELECT 1 WHERE :x MEMBER OF ('${JSON.stringify(list)}')`;
+          const compiled = compileStatement(text, { dialect, command: 'SELECT', variables });
+          const bound = compiled.bind({ pinnedJson: '', contextJson: JSON.stringify({ x }) });
+          return (
+            (await ask(connection, bound.text, { ...bound, key: `${type}${bound.key}` })).data.length === 1
+          );
+        };
+        for (const x of list) expect([x, await isIn(x, 'json')]).toEqual([x, true]);
+        for (const x of [1, '2', true]) expect([x, await isIn(x)]).toEqual([x, true]);
+        for (const x of ['1', 2, { a: 2 }]) expect([x, await isIn(x, 'json')]).toEqual([x, false]);
+      });
   });
 });
