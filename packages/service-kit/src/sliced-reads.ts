@@ -13,7 +13,10 @@ const readTurnMs = 8;
 /** Of those that wait, a turn goes on with this many. */
 const resumedMax = 32;
 
-/** Returns a function that takes a connection whose read has to wait, or returns false if the turn has time for it. */
+/**
+ * Creates a function to call for each read. It returns false if this turn has time for the read. Otherwise it puts the read
+ * back, and the connection goes on in a later turn.
+ */
 export function createReadTurns(): (socket: Socket, bytes: Buffer) => boolean {
   const waiting: Socket[] = [];
   const clock = createTurnClock(readTurnMs, () => {

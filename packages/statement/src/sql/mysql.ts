@@ -140,7 +140,7 @@ export function mysqlParams(source: Source, values: Value[]): BoundValue[] {
   return params;
 }
 
-/** The texts that MySQL itself gives the type of a value beside them, with their places among the parameters. */
+/** Texts beside another value, such as a column: MySQL gives them its type. With their places among the parameters. */
 export function mysqlUntyped(
   { placeholders, declarations, castsJson }: Source,
   values: Value[],

@@ -105,7 +105,7 @@ export function checkShape(
       variable.start,
       `:${variable.text} has no value when the routine, trigger, event or rule runs. Remove it, or write the value.`,
     );
-  // ANALYZE of MariaDB runs the statement behind it.
+  // MariaDB runs the statement that follows ANALYZE.
   if (kind === 'read' || isQuery || verb.text === 'ANALYZE') rejectInto(text, own, options.dialect);
   const uncounted = isWritingQuery || [...writesInWith(own)].length > 0;
   return { verb: verb.text, kind, uncounted, tokens: own };

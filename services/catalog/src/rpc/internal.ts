@@ -32,7 +32,7 @@ const pageMax = 1_000;
 const charactersMax = 4 * 1_048_576;
 /** Due deliveries that are looked at besides those that the executor can take. */
 const deliveriesBehind = 32;
-/** How long one call looks behind the deliveries that it has postponed. */
+/** For so long, one call looks for more deliveries after it has postponed those that it found. */
 const looksMs = 1_000;
 const resealMax = 100;
 /** The most queries of one source that are checked. */

@@ -17,7 +17,7 @@ export abstract class OverSocket extends Duplex {
   readonly #steps: (Iterator<Buffer> | (() => void))[] = [];
   /** The rest of a part. */
   #rest: Buffer | undefined;
-  /** The reader has not said that it has enough. */
+  /** False once the reader has enough for now. */
   #isWanted = true;
   #isPassing = false;
   #hasTurn = true;
@@ -51,7 +51,10 @@ export abstract class OverSocket extends Duplex {
 
   /** An error does not overtake what was sent before, unless the reader does not want it. */
   #destroyAfterParts(err?: Error): void {
-    if (!this.#isWanted) this.destroy(err);
+    if (!this.#isWanted) {
+      this.destroy(err);
+      return;
+    }
     this.#steps.push(() => this.destroy(err));
     this.#pass();
   }
