@@ -5,7 +5,7 @@
 
 import type { ExactNumber, Value } from '../values.ts';
 import { constantText } from './constants.ts';
-import { type ExtendedType, extendedTypes, isObject, ValueFault } from './extended-json.ts';
+import { type ExtendedType, extendedTypes, type Form, isObject, ValueFault } from './extended-json.ts';
 import { below, reject, type TemplateWriter, variableIn } from './template.ts';
 
 type Members = Record<string, Value>;
@@ -54,28 +54,37 @@ export class CommandWalker {
   /** A value, of any depth. */
   readonly plain: Walk = (value, pointer) => this.#value(value, pointer, { form: 'plain', walk: this.plain });
 
+  /** A value that some versions of MongoDB take as an expression, and others do not. */
+  readonly #operandValue: Walk = (value, pointer) =>
+    this.#value(value, pointer, { form: 'operand', walk: this.#operandValue });
+
   /** An aggregation expression, in which a variable becomes a `$literal`. */
   readonly expression: Walk = (value, pointer) => {
     if (isObject(value) && Object.keys(value).length === 1 && Object.hasOwn(value, '$literal')) {
       this.#members(value, pointer, () => this.plain);
     } else if (isObject(value) && this.#extended(value) === undefined) {
-      const { expressionOperators: known } = this;
-      this.#members(
-        value,
-        pointer,
-        (name) => (Object.hasOwn(known, name) ? known[name] : this.expression) as Walk,
-      );
+      this.#members(value, pointer, (name) => this.#argument(name));
     } else this.#value(value, pointer, { form: 'literal', walk: this.expression });
   };
 
-  /** The operators of an expression whose arguments are not all values. MongoDB takes a `$literal` for a name. */
+  #argument(operator: string): Walk {
+    const { expressionOperators: known } = this;
+    return (Object.hasOwn(known, operator) ? known[operator] : this.expression) as Walk;
+  }
+
+  /** The operators of an expression whose arguments are not all values, or for which MongoDB takes no `$literal`. */
   readonly expressionOperators: Walks = {
-    ...Object.fromEntries(
-      ['$getField', '$setField', '$unsetField'].map((operator): [string, Walk] => [
-        operator,
-        (value, pointer) => this.#parts(value, pointer, { input: this.expression, value: this.expression }),
-      ]),
-    ),
+    ...this.#withParts(['$getField', '$setField', '$unsetField'], {
+      input: this.expression,
+      value: this.expression,
+    }),
+    ...this.#withParts(['$top', '$topN', '$bottom', '$bottomN', '$sortArray'], {
+      ...{ input: this.expression, output: this.expression, n: this.expression },
+      sortBy: this.written(this.plain),
+    }),
+    ...this.#withParts(['$shift'], { output: this.expression, by: this.plain, default: this.expression }),
+    ...this.#withParts(['$expMovingAvg'], { input: this.expression, N: this.plain, alpha: this.plain }),
+    ...this.#withParts(['$derivative', '$integral'], { input: this.expression }),
     // Of a projection.
     $elemMatch: (value, pointer) => this.#elemMatch(value, pointer),
     // In a projection, one operand is a number; a list would be an expression.
@@ -170,7 +179,7 @@ export class CommandWalker {
     // An object is a filter of the elements.
     $pull: (value, pointer) => {
       const name = variableIn(value);
-      if (name !== undefined) this.#out.placeholder(name, 'element');
+      if (name !== undefined) this.#out.placeholder({ variable: name, form: 'element' });
       else if (!isObject(value) || this.#extended(value) !== undefined) this.plain(value, pointer);
       else (isOperators(value) ? this.#condition : this.filter)(value, pointer);
     },
@@ -231,9 +240,9 @@ export class CommandWalker {
     $geoNear: (value, at) =>
       this.#parts(value, at, {
         query: this.filter,
-        near: this.plain,
-        minDistance: this.plain,
-        maxDistance: this.plain,
+        near: this.#operandValue,
+        minDistance: this.#operandValue,
+        maxDistance: this.#operandValue,
         distanceMultiplier: this.plain,
       }),
     $vectorSearch: (value, at) =>
@@ -257,7 +266,7 @@ export class CommandWalker {
     this.#members(this.#object(value, pointer, 'fields'), pointer, () => (field, at) => {
       // Bounds of a window can be keywords.
       this.#members(this.#object(field, at, 'an operator'), at, (name) =>
-        name === 'window' ? this.fixed : this.expression,
+        name === 'window' ? this.fixed : this.#argument(name),
       );
     });
 
@@ -275,6 +284,15 @@ export class CommandWalker {
     const walkOf = (key: string) => (Object.hasOwn(walks, key) ? (walks[key] as Walk) : this.fixed);
     if (isObject(value)) this.#members(value, pointer, walkOf);
     else this.fixed(value, pointer);
+  }
+
+  #withParts(operators: string[], walks: Walks): Walks {
+    return Object.fromEntries(
+      operators.map((operator): [string, Walk] => [
+        operator,
+        (value, pointer) => this.#parts(value, pointer, walks),
+      ]),
+    );
   }
 
   /** A list that is not itself a variable. */
@@ -319,11 +337,11 @@ export class CommandWalker {
     this.#depth--;
   }
 
-  #value(value: Value, pointer: string, { form, walk }: { form: 'plain' | 'literal'; walk: Walk }): void {
-    const name = variableIn(value);
+  #value(value: Value, pointer: string, { form, walk }: { form: Form; walk: Walk }): void {
+    const variable = variableIn(value);
     const typed = isObject(value) ? this.#extended(value) : undefined;
-    if (name !== undefined) this.#out.placeholder(name, form);
-    else if (typed !== undefined) this.#out.placeholder(typed.name, typed.type);
+    if (variable !== undefined) this.#out.placeholder({ variable, form });
+    else if (typed !== undefined) this.#out.placeholder({ ...typed, form });
     else this.#deep(value, pointer, walk);
   }
 
@@ -335,10 +353,12 @@ export class CommandWalker {
   }
 
   /** Such as `{"$oid": ":id"}`. */
-  #extended(value: Members): { name: string; type: ExtendedType } | undefined {
+  #extended(value: Members): { variable: string; type: ExtendedType } | undefined {
     const [type = '', ...more] = Object.keys(value);
-    const name = variableIn(value[type] as Value);
-    return name !== undefined && more.length === 0 && isExtendedType(type) ? { name, type } : undefined;
+    const variable = variableIn(value[type] as Value);
+    return variable !== undefined && more.length === 0 && isExtendedType(type)
+      ? { variable, type }
+      : undefined;
   }
 }
 

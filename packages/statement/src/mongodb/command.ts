@@ -53,13 +53,15 @@ export function compileCommand(
     const faults: FieldFault[] = [];
     const used = new UsedCharacters(repeatedCharactersMax);
     const known = new Map<string, string>();
-    const texts = placeholders.map(({ variable, form }) => {
+    const texts = placeholders.map((placeholder) => {
+      const { variable, form, type = '' } = placeholder;
       const i = numbers.get(variable) as number;
-      const repeated = known.get(`${i} ${form}`);
+      const use = `${i} ${form} ${type}`;
+      const repeated = known.get(use);
       if (repeated !== undefined) used.add(repeated.length);
-      const written = repeated ?? valueText(values[i] ?? null, form, declarations[i]?.type);
+      const written = repeated ?? valueText(values[i] ?? null, placeholder, declarations[i]?.type);
       if (typeof written === 'string') {
-        known.set(`${i} ${form}`, written);
+        known.set(use, written);
         return written;
       }
       faults.push({ path: ['context', variable], detail: (written as ValueFault).detail });

@@ -16,10 +16,19 @@ export type ExtendedType = (typeof extendedTypes)[number];
 
 /**
  * How a value replaces its variable. `plain`: unchanged. `element`: unchanged, but never an object, because MongoDB would
- * read it as a condition. `literal`: inside `$literal`, because MongoDB would read a string as a field path and an object as
- * an expression. A type of Extended JSON: as in `{"$oid": ":id"}`.
+ * read it as a condition. `operand`: unchanged, but without texts that some versions of MongoDB would read as a field path.
+ * `literal`: inside `$literal`, because MongoDB would read a string as a field path, an object as an expression, and in a
+ * projection a number as what to include.
  */
-export type Form = 'plain' | 'element' | 'literal' | ExtendedType;
+export type Form = 'plain' | 'element' | 'operand' | 'literal';
+
+/** One use of a variable. */
+export interface Placeholder {
+  variable: string;
+  form: Form;
+  /** Set in `{"$oid": ":id"}`. */
+  type?: ExtendedType | undefined;
+}
 
 const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 const doubleDigitsMax = 15;
@@ -58,13 +67,24 @@ export class ValueFault {
   }
 }
 
-/** The declared type decides the BSON type; without one, the JSON type does. */
-export function valueText(value: Value, form: Form, type: string | undefined): string | ValueFault {
-  if (form !== 'plain' && form !== 'element' && form !== 'literal') return extendedText(value, form);
+/** A type of the command decides the BSON type, then the declared type; without both, the JSON type does. */
+export function valueText(
+  value: Value,
+  { form, type }: Pick<Placeholder, 'form' | 'type'>,
+  declared: string | undefined,
+): string | ValueFault {
   if (form === 'element' && isObject(value))
     return new ValueFault('must not be an object, which MongoDB would read as a condition here');
-  const text = typedText(value, type);
+  if (form === 'operand' && hasPath(value))
+    return new ValueFault('must not contain a text that begins with $, which MongoDB would evaluate here');
+  const text = type === undefined ? typedText(value, declared) : extendedText(value, type);
   return form === 'literal' && typeof text === 'string' ? `{"$literal":${text}}` : text;
+}
+
+function hasPath(value: Value): boolean {
+  if (typeof value === 'string') return value.startsWith('$');
+  if (typeof value !== 'object' || value === null || value instanceof ExactNumber) return false;
+  return Object.values(value).some(hasPath);
 }
 
 export const isObject = (value: Value): value is Record<string, Value> =>

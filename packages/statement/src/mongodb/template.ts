@@ -5,13 +5,7 @@
 
 import { HubError } from '@datahub/service-kit/call/error';
 import { ExactNumber, type Value } from '../values.ts';
-import { type Form, numberText } from './extended-json.ts';
-
-/** One use of a variable. */
-export interface Placeholder {
-  variable: string;
-  form: Form;
-}
+import { numberText, type Placeholder } from './extended-json.ts';
 
 export interface Template {
   /** One more than `placeholders`. */
@@ -48,8 +42,8 @@ export class TemplateWriter {
     this.#pieces[this.#pieces.length - 1] += text;
   }
 
-  placeholder(name: string, form: Form): void {
-    this.#placeholders.push({ variable: name, form });
+  placeholder(placeholder: Placeholder): void {
+    this.#placeholders.push(placeholder);
     this.#pieces.push('');
   }
 

@@ -4,13 +4,18 @@ import {
   extendedTypes,
   type Form,
   numberText,
+  valueText as textOf,
   ValueFault,
-  valueText,
 } from '../../src/mongodb/extended-json.ts';
 import { ExactNumber, parseValue, type Value } from '../../src/values.ts';
 
+const isType = (form: Form | ExtendedType): form is ExtendedType => form.startsWith('$');
+/** `form` can be a type of the command. */
+const valueText = (value: Value, form: Form | ExtendedType, type?: string) =>
+  textOf(value, isType(form) ? { form: 'plain', type: form } : { form }, type);
+
 /** What stands in the place of a value, read back; or what is wrong with it. */
-function written(value: Value, form: Form, type?: string): unknown {
+function written(value: Value, form: Form | ExtendedType, type?: string): unknown {
   const text = valueText(value, form, type);
   return text instanceof ValueFault ? text : JSON.parse(text);
 }

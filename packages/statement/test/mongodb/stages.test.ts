@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { aggregate, literal, run, text, update } from '../command-fixture.ts';
+import { aggregate, bind, literal, run, text, update } from '../command-fixture.ts';
 
 const stageOf = (stage: object) => (run(aggregate(stage)).pipeline as object[])[0];
 
@@ -30,6 +30,47 @@ describe('a stage', () => {
     const written = { [name]: { a: literal, b: { $concat: ['$own', literal] }, c: literal } };
     expect(stageOf(stage)).toEqual(written);
     expect(() => stageOf({ [name]: ':x' })).toThrow(noPlace(`/pipeline/0/${name}`));
+  });
+
+  it('a value of a type of the command stays a value, also a number in a projection', () => {
+    const typed = { a: { $numberInt: ':n' }, b: { $ifNull: ['$b', { $numberLong: ':n' }] } };
+    const written = {
+      a: { $literal: { $numberInt: '3' } },
+      b: { $ifNull: ['$b', { $literal: { $numberLong: '3' } }] },
+    };
+    expect(stageOf({ $project: typed })).toEqual({ $project: written });
+    expect(run({ find: 'o', projection: typed }).projection).toEqual(written);
+    expect(run(update([{ $set: typed }])).updates).toEqual([{ q: {}, u: [{ $set: written }] }]);
+  });
+
+  it('a place that some versions of MongoDB evaluate takes no path', () => {
+    const near = (x: unknown) => aggregate({ $geoNear: { near: x, distanceField: 'd' } });
+    const inner = (x: unknown) => ({ type: 'Point', coordinates: [x, { $numberDouble: ':n' }] });
+    expect(stageOf({ $geoNear: { near: inner(':n') } })).toEqual({
+      $geoNear: { near: { type: 'Point', coordinates: [3, { $numberDouble: '3' }] } },
+    });
+    const refused = expect.objectContaining({ code: 'CONTEXT_INVALID' });
+    for (const command of [near(':x'), near(inner(':x')), near([1, ':x'])])
+      expect(() => run(command)).toThrow(refused);
+    const point = { type: 'Point', coordinates: ['$$other', 2] };
+    expect(() => bind(near(':p'), { p: point })).toThrow(refused);
+    const maxDistance = aggregate({ $geoNear: { near: [1, 2], maxDistance: ':x' } });
+    expect(() => run(maxDistance)).toThrow(refused);
+  });
+
+  it('an argument of an operator that is no expression is no literal', () => {
+    const output = (x: unknown, n: unknown) => ({
+      a: { $shift: { output: '$a', by: n, default: x } },
+      b: { $expMovingAvg: { input: '$a', N: n } },
+      c: { $topN: { n, sortBy: { a: -1 }, output: ['$a', x] } },
+    });
+    const written = output(literal, 3);
+    Object.assign(written.c.$topN, { n: { $literal: 3 } });
+    expect(stageOf({ $setWindowFields: { output: output(':x', ':n') } })).toEqual({
+      $setWindowFields: { output: written },
+    });
+    const sorted = (n: unknown) => ({ $set: { a: { $sortArray: { input: '$a', sortBy: { b: n } } } } });
+    expect(stageOf(sorted(':n'))).toEqual(sorted(3));
   });
 
   it('numbers and dates are no literals where MongoDB takes no expression', () => {
