@@ -42,12 +42,12 @@ const hourMinutes = 60;
 const offsetMax = 16 * hourMinutes;
 
 /**
- * True if there is such a day and such a time. As in PostgreSQL, 24:00 is the start of the next day, and the second 60 that
- * of the next minute.
+ * True if there is such a day and such a time, also in UTC and rounded. As in PostgreSQL, 24:00 is the start of the next
+ * day, and the second 60 that of the next minute.
  */
 export function isMoment(text: string): boolean {
   const parts = partsOf(text);
-  return parts !== undefined && exists(parts);
+  return parts !== undefined && exists(parts) && toUtcText(text) !== undefined;
 }
 
 function exists(parts: Parts): boolean {

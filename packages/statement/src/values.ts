@@ -241,7 +241,10 @@ const rules: Record<string, { fits: (text: string) => boolean; must: string }> =
   bigint: { fits: matching(/^-?\d{1,19}$/), must: 'must be a whole number of at most 19 digits' },
   decimal: { fits: matching(/^-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?$/), must: 'must be a decimal number' },
   date: { fits: isDay, must: 'must be a date that exists, such as 2026-11-20' },
-  timestamp: { fits: isMoment, must: 'must be a timestamp that exists, such as 2026-11-20T13:04:05.123Z' },
+  timestamp: {
+    fits: isMoment,
+    must: 'must be a timestamp that exists, in the years 1 to 9999, such as 2026-11-20T13:04:05.123Z',
+  },
   uuid: { fits: matching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i), must: 'must be a UUID' },
 };
 

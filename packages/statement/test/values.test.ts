@@ -123,7 +123,7 @@ const types: Record<string, { must: string; good: string[]; bad: string[] }> = {
     ],
   },
   timestamp: {
-    must: 'must be a timestamp that exists, such as 2026-11-20T13:04:05.123Z',
+    must: 'must be a timestamp that exists, in the years 1 to 9999, such as 2026-11-20T13:04:05.123Z',
     good: [
       ...['"2026-11-20"', '"2026-11-20T13:04"', '"2026-11-20 13:04:05"', '"2026-11-20T13:04:05.123Z"'],
       ...['"2026-11-20T13:04:05.123456789+01:00"', '"2026-11-20T13:04-0130"', '"2026-11-20 13:04:05+02"'],

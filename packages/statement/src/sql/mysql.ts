@@ -211,17 +211,10 @@ function toTyped(value: Value, { name, type, elementType }: Declaration): BoundV
     case 'decimal':
       return typeof scalar === 'string' || typeof scalar === 'number' ? toDecimal(String(scalar)) : scalar;
     case 'timestamp':
-      return typeof scalar === 'string' ? toMoment(scalar, name) : scalar;
+      return typeof scalar === 'string' ? (toUtcText(scalar) ?? scalar) : scalar;
     default:
       return scalar;
   }
-}
-
-function toMoment(text: string, name: string): string {
-  const utc = toUtcText(text);
-  if (utc === undefined)
-    throw contextInvalid([{ path: ['context', name], detail: 'must be in the years 0001 to 9999 in UTC' }]);
-  return utc;
 }
 
 /** The types whose own rules keep the digits of a number. */
