@@ -176,9 +176,8 @@ export interface RunOptions {
    */
   inTransaction?: boolean;
   /**
-   * Only for writes on connections whose `transactions` have `name`. The statement runs in a transaction that it does not
-   * share with COMMIT: this is called between the two. If it rejects, the statement is rolled back. An error before COMMIT
-   * then proves that nothing was changed.
+   * Before COMMIT, for writes on connections whose `transactions` have `name`. If it rejects, the statement is rolled back.
+   * An error before COMMIT then proves that nothing was changed.
    */
   beforeCommit?: (name: TransactionName | undefined, outcome: Outcome) => Promise<void>;
   /** The server's own statement timeout, in case the executor's deadline does not take effect. */
@@ -318,6 +317,8 @@ export interface Transactions {
   runAll(statements: readonly Statement[], options: RunAllOptions): Promise<number>;
   /** Rejects with SOURCE_BROKEN if it is unknown whether the server has committed. Otherwise nothing was changed. */
   commit(): Promise<void>;
+  /** Before `rollBack`. Rejects with the error that COMMIT would find. */
+  rehearseCommit?(): Promise<void>;
   /** Rejects with ROLLBACK_INCOMPLETE if tables without transactions keep rows. Closes the connection if it fails. */
   rollBack(): Promise<void>;
   /** Names the open transaction, so that another connection can ask how it ended; undefined if the server cannot. */

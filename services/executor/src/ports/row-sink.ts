@@ -30,6 +30,8 @@ export interface RowSink {
   row(source: Buffer, offsets: Int32Array): void;
   /** Writes the BSON document that begins at `source[start]` as one row. */
   document(source: Buffer, start: number): void;
+  /** Called after the last row of the statement. What is left of a small answer waits: the statement may still fail. */
+  rowsRead?(): void;
   /** True if a row was dropped because of a limit. All further rows are dropped, too. */
   readonly truncated: boolean;
   /** While true, the adapter stops reading from its socket until the listener of `onDrain` is called. */

@@ -52,6 +52,8 @@ export class ChunkedOutput implements Flow {
   #isReaderBehind = false;
   #isPaused = false;
   #hasEnded = false;
+  /** True if what is left is sent with the end. */
+  #waitsForEnd = false;
   #listener: () => void = () => {};
   /** What the timer met, where nobody would catch it. The next row throws it. */
   #failure: unknown;
@@ -111,7 +113,7 @@ export class ChunkedOutput implements Flow {
 
   flushOnTime(): void {
     this.#isScheduledToFlush = false;
-    if (this.#hasEnded || this.#held.length > 0) return;
+    if (this.#hasEnded || this.#waitsForEnd || this.#held.length > 0) return;
     try {
       this.#flush();
     } catch (err) {
@@ -133,6 +135,10 @@ export class ChunkedOutput implements Flow {
     if (this.out.position >= this.#target) this.#flush();
     else this.#flushSoon();
     if (this.#cells >= turnCells && !this.#hasEnded) this.#endTurn();
+  }
+
+  rowsRead(): void {
+    this.#waitsForEnd = true;
   }
 
   /** No rows follow; `sendLast` or `abandon` must. */

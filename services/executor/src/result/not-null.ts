@@ -87,6 +87,10 @@ export class NotNullWriter implements ResponseWriter {
     this.#writer.document(source, start);
   }
 
+  rowsRead(): void {
+    this.#writer.rowsRead?.();
+  }
+
   turnToFinish(): Promise<void> | undefined {
     return this.#writer.turnToFinish();
   }

@@ -102,7 +102,7 @@ export class ResultReader {
         if (insertId !== '0') outcome.insertId = insertId;
       }
       // The last of several results has no rows, and the one before it may have paused the socket.
-      if (!moreResults) this.#host.resume();
+      if (!moreResults) this.#leaveRows();
       return !moreResults;
     }
     const count = readLength(source, start).value;
@@ -167,8 +167,13 @@ export class ResultReader {
     // MySQL announces no packet after OUT parameters, and sends an OK.
     const isLast = !status.moreResults && !this.#areOut;
     // Only rows pause the socket, and no more rows for the sink follow.
-    if (isLast || !this.#options.allResults) this.#host.resume();
+    if (isLast || !this.#options.allResults) this.#leaveRows();
     return isLast;
+  }
+
+  #leaveRows(): void {
+    this.#options.sink.rowsRead?.();
+    this.#host.resume();
   }
 
   #noteStatus({ sessionChanged, inTransaction }: Status): void {

@@ -261,6 +261,7 @@ export class PostgresConnection implements Connection {
     const tooMany = options.maxAffected !== undefined && affected > options.maxAffected;
     const how = options.dryRun || tooMany ? 'ROLLBACK' : 'COMMIT';
     if (how === 'COMMIT') await this.transactions.beforeCommit(run, () => this.#cancellation.isAsked);
+    else if (!tooMany) await this.transactions.beforeRollback(statement);
     this.#isCommitting = how === 'COMMIT';
     await this.#end(how, statement);
     if (tooMany) {

@@ -98,6 +98,7 @@ export class ResultReader {
     } else if (type === commandComplete || type === portalSuspended) {
       if (this.#completed === 0 && !this.isMoved) {
         this.#begin();
+        this.#options.sink.rowsRead?.();
         // Only rows pause the socket, and no more rows follow.
         this.#options.resume();
       }

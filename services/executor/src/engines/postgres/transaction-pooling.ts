@@ -24,7 +24,7 @@ import type { Wire } from './wire.ts';
 /** Undo settings that other applications left in the session. A rollback restores them. */
 const defaults = ['SET SESSION AUTHORIZATION DEFAULT', 'RESET ALL'];
 /** Deferred triggers would run at COMMIT, after the session was cleaned. This runs them before. */
-const fireTriggers = 'SET CONSTRAINTS ALL IMMEDIATE';
+export const fireTriggers = 'SET CONSTRAINTS ALL IMMEDIATE';
 const cleanUp = [fireTriggers, ...resetCommands];
 
 const openingTags = { [-4]: 'BEGIN', [-3]: 'SET', [-2]: 'RESET', [-1]: 'SELECT 1' };

@@ -17,7 +17,7 @@ import * as protocol from './protocol.ts';
 import { RunOfMany } from './run-all.ts';
 import { type BlockKind, nameText, undo } from './session.ts';
 import type { Statements } from './statements.ts';
-import { type PooledBlocks, endings as pooledEndings } from './transaction-pooling.ts';
+import { fireTriggers, type PooledBlocks, endings as pooledEndings } from './transaction-pooling.ts';
 import type { ExchangeResult, Wire } from './wire.ts';
 
 /** A single statement before its COMMIT. */
@@ -116,6 +116,27 @@ export class PostgresTransactions implements Transactions {
 
   rollBack(): Promise<void> {
     return this.#host.control(() => this.#end('ROLLBACK')).catch(() => this.#host.close());
+  }
+
+  rehearseCommit(): Promise<void> {
+    return this.#host.control(async () => {
+      const error = await this.#fireTriggers();
+      if (error === undefined) return;
+      this.hasFailed = true;
+      throw toHubError(error);
+    });
+  }
+
+  /** Finds what COMMIT would find, before a single statement is rolled back. */
+  async beforeRollback({ errors }: Pick<Statement, 'errors'>): Promise<void> {
+    const error = await this.#fireTriggers();
+    if (error === undefined) return;
+    await (this.#host.blocks === undefined ? this.#host.end('ROLLBACK') : this.#host.simple(undo));
+    throw toHubError(error, { errors });
+  }
+
+  async #fireTriggers(): Promise<Buffer | undefined> {
+    return (await this.#host.wire.exchange(protocol.query(fireTriggers), () => {})).error;
   }
 
   /** Throws MovedServer, so that the statement is repeated, unless it committed by itself. */

@@ -66,6 +66,15 @@ export class SourceTransaction {
     }
   }
 
+  /** Rolls back, and rejects if COMMIT would have failed. */
+  async rehearse(deadlineAt: number): Promise<void> {
+    const { transactions } = this;
+    this.requireTime(deadlineAt);
+    if (transactions.rehearseCommit !== undefined)
+      await this.within(transactions.rehearseCommit(), deadlineAt);
+    await this.rollBack();
+  }
+
   /** Closes a connection that does not roll back in time, which rolls back, too. */
   async rollBack(): Promise<void> {
     const { now, deadlines } = this.#options;

@@ -280,7 +280,7 @@ class TransactionRun {
           throw ofStep(err, i);
         });
       }
-      if (this.#call.request.options?.dryRun) await transaction.rollBack();
+      if (this.#call.request.options?.dryRun) await transaction.rehearse(this.#deadlineAt);
       else {
         const note = async (name: TransactionName | undefined) =>
           this.#call.notes?.note(name, this.#repeatable());
