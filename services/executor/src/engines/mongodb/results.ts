@@ -186,7 +186,17 @@ const isFlag = (value: unknown): boolean =>
   typeof value === 'number' ||
   ['Int32', 'Long', 'Double', 'Decimal128'].includes((value as Document | null)?._bsontype);
 
-const leavesOut = (value: unknown) => isFlag(value) && Number(value) === 0;
+/** Also of a field within, such as in `{"address": {"zip": 0}}`, which leaves all others in. */
+const leavesOut = (value: unknown): boolean =>
+  isFlag(value) ? Number(value) === 0 : isPlain(value) && Object.values(value).some(leavesOut);
+
+/** True for fields within a field. Expressions have operators. */
+const isPlain = (value: unknown): value is Document =>
+  typeof value === 'object' &&
+  !Array.isArray(value) &&
+  value !== null &&
+  !('_bsontype' in value) &&
+  !Object.keys(value).some((name) => name.startsWith('$'));
 
 const count: ColumnKind = { is: 'integer', bits: 64, isUnsigned: false, bytes: 'little-endian' };
 
