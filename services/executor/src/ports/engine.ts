@@ -170,10 +170,7 @@ export interface RunOptions {
   allResults?: boolean;
   /** Only for reads, and only on connections that have `endSnapshot`. */
   snapshot?: SnapshotPlace;
-  /**
-   * Runs in the transaction that `begin` opened, which stays open. `dryRun` and `maxAffected` have no effect then. A
-   * failure leaves the transaction to `rollBack`.
-   */
+  /** Runs in the transaction that `begin` opened, which stays open. `dryRun` and `maxAffected` have no effect then. */
   inTransaction?: boolean;
   /**
    * Before COMMIT, for writes on connections whose `transactions` have `name`. If it rejects, the statement is rolled back.
