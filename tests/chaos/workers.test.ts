@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { readdirSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -126,23 +127,33 @@ it('serves on while a worker is killed, replaces it, and runs no call twice', as
   expect(lost.filter((status) => status !== 0)).toEqual([]);
 });
 
-it('closes a connection that a killed worker has not taken', async () => {
+it('serves while a worker stands still, and replaces it once it is killed', async () => {
   const [stopped] = workers() as [number];
   process.kill(stopped, 'SIGSTOP');
   const texts: string[] = [];
-  let closed = 0;
-  // The workers get connections in turn, and a worker that does not take one gets no other.
-  for (let i = 0; i < 4; i++) {
+  for (let i = 0; i < 8; i++) {
     const socket = connect(Number(new URL(hub.url).port), '127.0.0.1');
     socket.setEncoding('utf8').on('data', (text: string) => void texts.push(text.slice(0, 12)));
-    socket.on('error', () => {}).on('close', () => void closed++);
     socket.write('GET /healthz HTTP/1.1\r\nhost: hub\r\nconnection: close\r\n\r\n');
   }
-  await expect.poll(() => closed).toBe(3);
+  await expect.poll(() => texts).toEqual(Array(8).fill('HTTP/1.1 200'));
   process.kill(stopped, 'SIGKILL');
-  await expect.poll(() => closed).toBe(4);
-  expect(texts).toEqual(Array(3).fill('HTTP/1.1 200'));
   await expect.poll(() => workers().filter((pid) => pid !== stopped)).toHaveLength(2);
+});
+
+it('leaves connections that no worker takes yet to the system, which bounds them', async () => {
+  const both = workers();
+  for (const pid of both) process.kill(pid, 'SIGSTOP');
+  let connected = 0;
+  const sockets = Array.from({ length: 1_500 }, () =>
+    connect(Number(new URL(hub.url).port), '127.0.0.1', () => void connected++).on('error', () => {}),
+  );
+  await expect.poll(() => connected).toBeGreaterThan(500);
+  await sleep(200);
+  expect(readdirSync(`/proc/${hub.pid}/fd`).length).toBeLessThan(200);
+  for (const socket of sockets) socket.resetAndDestroy();
+  for (const pid of both) process.kill(pid, 'SIGCONT');
+  expect((await fetch(`${hub.url}/healthz`)).status).toBe(200);
 });
 
 it('sums the metrics of all processes, and loses no count of one that ended', async () => {
@@ -212,7 +223,7 @@ it('lets running calls finish at SIGTERM, and stops all processes', async () => 
   const waitingId = await store(`SELECT :n AS n, count(*) FROM ${table}`, {
     context: [{ key: 'n', type: 'integer' }],
   });
-  // One after the other, they alternate between the workers, which then both know the query.
+  // One after the other, some go to each of the workers, which then both know the query.
   const callBoth = async () => {
     const statuses: number[] = [];
     for (let n = 0; n < 4; n++) statuses.push(await call(new Agent(), waitingId, n));

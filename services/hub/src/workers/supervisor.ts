@@ -1,7 +1,7 @@
 /**
  * `npm start -- --workers N`: an owner (catalog and ml with their files, the operator's socket, the demo, sign-in) and N
- * workers (gateway and executor together), which are replicas of one another on one port. This process accepts the
- * connections of the port, hands them to the workers in turn, starts processes again that end, and sums their metrics.
+ * workers (gateway and executor together), which are replicas of one another on one port. This process opens the port, starts
+ * processes again that end, and sums their metrics.
  */
 
 import cluster from 'node:cluster';
@@ -21,10 +21,10 @@ import { storeUrl, urlOf } from '../access.ts';
 import { readHubSettings } from '../hub-settings.ts';
 import { startProgram } from '../processes.ts';
 import { loadSealingKeys } from '../sealing-keys.ts';
+import { forkWorker } from './fork-worker.ts';
 import { type KeptProcess, keepRunning } from './kept-process.ts';
 import { createMetricSums, type MetricSums } from './metric-sums.ts';
 import { planProcesses } from './plan.ts';
-import { forkWorker } from './untaken-connections.ts';
 
 const pathOf = (name: string) => fileURLToPath(new URL(`${name}.ts`, import.meta.url));
 /** Below the time that Prometheus waits. A process that takes longer is shown as it was before. */
@@ -51,7 +51,8 @@ export async function startSupervisor(env: Environment, count: number): Promise<
     fork: () => startProgram(pathOf('owner'), { ...env, ...plan.owner }),
     onStarted: (ask) => serving && void ask('greet').catch(() => {}),
   });
-  cluster.schedulingPolicy = cluster.SCHED_RR;
+  // The workers accept. This process would accept all that comes, however much they have yet to take.
+  cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: pathOf('worker'), args: [], execArgv: v8Flags });
   const answers = {
     owner: () => owner.started,

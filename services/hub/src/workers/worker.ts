@@ -1,5 +1,6 @@
 /** A process with a gateway and an executor. It runs executions itself, except those whose answers another worker caches. */
 
+import { subscribe } from 'node:diagnostics_channel';
 import { createEngines } from '@datahub/executor/engines/index';
 import { compileStored } from '@datahub/executor/execution/transactions/compile';
 import { startExecutorProcess } from '@datahub/executor/process';
@@ -14,6 +15,8 @@ import { createProcessRegistry } from '@datahub/service-kit/telemetry/process-me
 import { type Channel, openChannel } from './channel.ts';
 import { innerEnvironment } from './inner-environment.ts';
 
+/** After each connection that it accepts, a worker leaves so much time for the others to accept the next one. */
+const acceptPauseMs = 0.2;
 /** The stores may take long to open. */
 const ownerTimeoutMs = 2 ** 31 - 1;
 
@@ -62,4 +65,6 @@ function signInOver(channel: Channel): SignIn {
   };
 }
 
+const never = new Int32Array(new SharedArrayBuffer(4));
+subscribe('net.server.socket', () => void Atomics.wait(never, 0, 0, acceptPauseMs));
 await runProcess({ start, ignoresInterrupt: true });

@@ -19,7 +19,7 @@ it.each(Object.entries(forks))(
     const script = `
       import cluster from 'node:cluster';
       import { keepRunning } from ${urlOf('kept-process')};
-      import { forkWorker } from ${urlOf('untaken-connections')};
+      import { forkWorker } from ${urlOf('fork-worker')};
       const node = process.execPath;
       cluster.setupPrimary({ exec: ${JSON.stringify(program)}, args: [], execArgv: [] });
       let count = 0;
