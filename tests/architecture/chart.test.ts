@@ -70,7 +70,15 @@ describe.skipIf(helm === '')('the chart', () => {
     ],
     ['a value that is not known', 'replicaCount=3', /replicaCount/],
     ['root', 'runAsUser=0', /runAsUser/],
+    ['an address of a service', 'settings.all.DATAHUB_CATALOG_ADDRESS=x:1', /sets it itself/],
+    ['a port of a service', 'settings.ml.DATAHUB_METRICS_PORT=1', /sets it itself/],
+    [
+      'sources beside the policy',
+      'settings.executor.DATAHUB_SOURCES_ALLOW=10.0.0.0/8',
+      /sources\.allowCidrs/,
+    ],
     ['a variable that the chart sets itself', 'gateway.extraEnv[0].name=DATAHUB_DRAIN_MS', /extraEnv has/],
+    ['another port in a variable', 'gateway.extraEnv[0].name=PORT', /extraEnv has PORT/],
     ['a digest that is none', 'image.digest.ml=sha256:1', /digest/],
     ['no limits', 'executor.resources.limits=null', /limits/],
   ])('refuses %s', (_name, pair, message) => {
@@ -108,6 +116,20 @@ describe.skipIf(helm === '')('the chart', () => {
     expect(rule.to[0].ipBlock.except).toContain('203.0.113.0/24');
     expect(rule.to[2]).toEqual({ ipBlock: { cidr: '10.20.0.0/16' } });
     expect(rule.ports.map(({ port }: { port: number }) => port)).toEqual([3306, 5432]);
+  });
+
+  it('denies what the settings deny beside the ranges of the cluster', () => {
+    const set = [
+      'settings.executor.DATAHUB_SOURCES_DENY=*.corp.example',
+      'networkPolicy.clusterRanges={10.1.0.0/16}',
+    ];
+    const { data } = find(read(render([manifestsValues], set)), 'ConfigMap', 'executor');
+    expect(data.DATAHUB_SOURCES_DENY).toBe('10.1.0.0/16,*.corp.example');
+  });
+
+  it('refuses a variable that would overrule a setting', () => {
+    const set = ['settings.all.OTEL_A=1', 'ml.extraEnv[0].name=OTEL_A', 'ml.extraEnv[0].value=2'];
+    expect(() => render([manifestsValues], set)).toThrow(/`settings` has, too/);
   });
 
   it('opens no range of the cluster inside a range that is allowed', () => {

@@ -83,35 +83,41 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and .Values.ingress.enabled (not .Values.ingress.host) -}}
 {{- $faults = append $faults "ingress.host is not set: the ingress needs the name it answers to." -}}
 {{- end -}}
-{{- $own := dict
+{{- $by := dict
   "DATAHUB_CATALOG_REPLICAS" "catalog.replicas and catalog.autoscaling"
   "DATAHUB_DRAIN_MS" "drainMs"
   "DATAHUB_EDGE" "edge.enabled"
-  "DATAHUB_SOURCES_LOOPBACK" "nothing: loopback is the pod itself"
-  "DATAHUB_SOURCES_PRIVATE" "sources.allowCidrs" -}}
+  "DATAHUB_EDGE_CONFIG" "edge.pipeline"
+  "DATAHUB_SOURCES_ALLOW" "sources.allowCidrs and sources.allowNames"
+  "DATAHUB_SOURCES_PRIVATE" "sources.allowCidrs"
+  "DATAHUB_TLS_CA" "mutualTls and secrets.tls"
+  "DATAHUB_TLS_CERT" "mutualTls and secrets.tls"
+  "DATAHUB_TLS_KEY" "mutualTls and secrets.tls" -}}
 {{- $secret := list "DATAHUB_STORE_URL" "DATAHUB_API_KEY" "DATAHUB_SERVICE_TOKEN" "DATAHUB_SEALING_PUBLIC_KEYS" "DATAHUB_SEALING_PRIVATE_KEYS" "DATAHUB_GENERATOR_API_KEY" "DATAHUB_AWS_SECRET_ACCESS_KEY" "DATAHUB_AWS_SESSION_TOKEN" -}}
 {{- $ofUser := list "DATAHUB_MAIL_PASSWORD" "DATAHUB_OIDC_CLIENT_SECRET" "OTEL_EXPORTER_OTLP_HEADERS" "OTEL_EXPORTER_OTLP_TRACES_HEADERS" -}}
 {{- range $service := list "gateway" "catalog" "executor" "ml" -}}
+{{- $own := fromYaml (include "datahub.ownSettings" (dict "root" $ "service" $service)) -}}
+{{- range list "DATAHUB_SOURCES_ALLOW" "DATAHUB_TLS_CA" "DATAHUB_TLS_CERT" "DATAHUB_TLS_KEY" }}{{ $_ := set $own . "" }}{{ end -}}
 {{- range (get $.Values $service).extraEnv -}}
-{{- if or (hasKey $own .name) (has .name $secret) -}}
+{{- if or (hasKey $own .name) (has .name $secret) (eq .name "DATAHUB_SOURCES_DENY") -}}
 {{- $faults = append $faults (printf "%s.extraEnv has %s, which the chart sets itself." $service .name) -}}
+{{- else if or (hasKey $.Values.settings.all .name) (hasKey (get $.Values.settings $service) .name) -}}
+{{- $faults = append $faults (printf "%s.extraEnv has %s, which `settings` has, too." $service .name) -}}
 {{- end -}}
 {{- end -}}
-{{- end -}}
-{{- range $group, $settings := .Values.settings -}}
-{{- range $name, $_ := $settings -}}
-{{- if hasKey $own $name -}}
-{{- $faults = append $faults (printf "settings.%s.%s would be overruled: the chart sets it by %s." $group $name (get $own $name)) -}}
-{{- end -}}
+{{- range $group := list "all" $service -}}
+{{- range $name, $_ := get $.Values.settings $group -}}
 {{- if has $name $secret -}}
 {{- $faults = append $faults (printf "settings.%s.%s is a secret: name a secret under `secrets` instead." $group $name) -}}
-{{- end -}}
-{{- if has $name $ofUser -}}
+{{- else if has $name $ofUser -}}
 {{- $faults = append $faults (printf "settings.%s.%s is a secret: give it to its service by extraEnv, with valueFrom, instead." $group $name) -}}
+{{- else if and (hasKey $own $name) (ne $name "DATAHUB_SOURCES_DENY") -}}
+{{- $faults = append $faults (printf "settings.%s.%s would be overruled: the chart sets it %s." $group $name (ternary (printf "by %s" (get $by $name)) "itself" (hasKey $by $name))) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- if $faults }}{{ fail (printf "\n\nThe chart cannot be rendered:\n- %s\ndocs/kubernetes.md shows how the secrets are made.\n" (join "\n- " $faults)) }}{{ end -}}
+{{- end -}}
+{{- if $faults }}{{ fail (printf "\n\nThe chart cannot be rendered:\n- %s\ndocs/kubernetes.md shows how the secrets are made.\n" (join "\n- " (uniq $faults))) }}{{ end -}}
 {{- end -}}
 
 {{/* An environment variable from a secret: (dict "name" … "secret" …). */}}
@@ -145,8 +151,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end -}}
 
-{{/* The ConfigMap of a service, as a YAML map. The chart's own settings override the user's. */}}
-{{- define "datahub.settings" -}}
+{{/* The settings of a service that the chart makes, as a YAML map. `datahub.check` refuses them among the user's. */}}
+{{- define "datahub.ownSettings" -}}
 {{- $root := .root -}}
 {{- $service := .service -}}
 {{- $name := include "datahub.name" $root -}}
@@ -177,12 +183,19 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $_ := set $own "DATAHUB_SOURCES_LOOPBACK" "0" -}}
 {{- $_ := set $own "DATAHUB_SOURCES_PRIVATE" "0" -}}
 {{- with concat $root.Values.sources.allowCidrs $root.Values.sources.allowNames }}{{ $_ := set $own "DATAHUB_SOURCES_ALLOW" (join "," .) }}{{ end -}}
-{{- with $root.Values.networkPolicy.clusterRanges }}{{ $_ := set $own "DATAHUB_SOURCES_DENY" (join "," .) }}{{ end -}}
+{{- $deny := concat $root.Values.networkPolicy.clusterRanges (compact (list $root.Values.settings.all.DATAHUB_SOURCES_DENY $root.Values.settings.executor.DATAHUB_SOURCES_DENY)) -}}
+{{- with $deny }}{{ $_ := set $own "DATAHUB_SOURCES_DENY" (join "," .) }}{{ end -}}
 {{- end -}}
 {{- if $root.Values.mutualTls.enabled -}}
 {{- range $key, $file := dict "CA" "ca.crt" "CERT" "tls.crt" "KEY" "tls.key" }}{{ $_ := set $own (printf "DATAHUB_TLS_%s" $key) (printf "/tls/%s" $file) }}{{ end -}}
 {{- end -}}
-{{- range $key, $value := mergeOverwrite (dict) $root.Values.settings.all (get $root.Values.settings $service) $own }}
+{{- toYaml $own -}}
+{{- end -}}
+
+{{/* The ConfigMap of a service, as a YAML map. */}}
+{{- define "datahub.settings" -}}
+{{- $own := fromYaml (include "datahub.ownSettings" .) -}}
+{{- range $key, $value := mergeOverwrite (dict) .root.Values.settings.all (get .root.Values.settings .service) $own }}
 {{- /* Numbers of YAML are floating-point numbers, and large ones would get an exponent. */}}
 {{ $key }}: {{ ternary (printf "%.0f" $value) (toString $value) (and (kindIs "float64" $value) (eq (toString (floor $value)) (toString $value))) | quote }}
 {{- end }}
