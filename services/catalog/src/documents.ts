@@ -18,6 +18,8 @@ export interface AccountDoc extends Doc {
   createdAt: number;
   /** Of the account `first`: when the keys were logged that older hubs gave more. */
   withheldLoggedAt?: number;
+  /** Of the account `first`: the hashes of the keys that DATAHUB_API_KEY gave it, the newest last. */
+  givenKeys?: string[];
 }
 
 export interface HubDoc extends Doc, Dated {

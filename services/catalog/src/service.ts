@@ -237,7 +237,7 @@ function openSlots(
 
 /** Logs a created key at once, because the rest of the start may fail. */
 function logBootstrap(
-  { createdKey, addedKey }: Bootstrapped,
+  { createdKey, givenKey }: Bootstrapped,
   { keyFile }: CatalogConfig,
   logger: Logger,
 ): void {
@@ -247,5 +247,11 @@ function logBootstrap(
       `created the first API key, which is stored in ${keyFile}`,
     );
   }
-  if (addedKey) logger.info({ event: 'key.added' }, 'DATAHUB_API_KEY was added to the first account');
+  if (givenKey === 'added')
+    logger.info({ event: 'key.added' }, 'DATAHUB_API_KEY was added to the first account');
+  if (givenKey === 'ended')
+    logger.warn(
+      { event: 'key.ended' },
+      'the key in DATAHUB_API_KEY was revoked or had expired, so it was not added again; set another one, or none',
+    );
 }

@@ -32,7 +32,7 @@ const all = {
     '`sqlite:<data dir>`',
   ),
   DATAHUB_API_KEY: optional(
-    'a key of the first account: 32 to 256 characters of `A-Z a-z 0-9 _ -`',
+    'a key of the first account: 32 to 256 characters of `A-Z a-z 0-9 _ -`; once revoked or expired, it is not added again',
     'created at the first start',
   ),
   DATAHUB_DEMO: flag(true, '0 starts `npm start` without the demo'),

@@ -6,6 +6,7 @@ import { insertIfNew } from '@datahub/document-store';
 import { hashApiKey } from '@datahub/service-kit/api-key';
 import type { CreateId } from '@datahub/service-kit/id';
 import { createDirectory } from '@datahub/service-kit/process/create-directory';
+import { overtaken, untilWritten } from '../catalog.ts';
 import type { AccountDoc } from '../documents.ts';
 import type { MakeContext } from '../hub.ts';
 import { makeKey } from '../key.ts';
@@ -24,24 +25,30 @@ export interface Bootstrapped {
   accountId: string;
   /** A key that was created by this start. It is shown once. */
   createdKey?: string;
-  /** True when a new key was added to an account that was there. */
-  addedKey: boolean;
+  /** What happened to the given key: 'added' to an account that was there, or 'ended' before, and so not added again. */
+  givenKey?: 'added' | 'ended';
 }
+
+/** Of those that were given, so many are remembered. */
+const givenMax = 100;
 
 export async function bootstrap(store: CatalogStore, options: BootstrapOptions): Promise<Bootstrapped> {
   const { account, made } = await firstAccount(store, options);
   const context: MakeContext = { accountId: account.id, nowMs: options.nowMs, createId: options.createId };
   if (options.apiKey !== undefined) {
-    const addedKey = await addGivenKey(store, options.apiKey, context);
-    return { accountId: account.id, addedKey: addedKey && !made };
+    const given = await addGivenKey(store, { account, apiKey: options.apiKey }, context);
+    return {
+      accountId: account.id,
+      ...(given === undefined || (given === 'added' && made) ? {} : { givenKey: given }),
+    };
   }
   const hasKey = (await store.keys.count({ accountId: account.id })) > 0;
-  if (hasKey || options.keyFile === undefined) return { accountId: account.id, addedKey: false };
+  if (hasKey || options.keyFile === undefined) return { accountId: account.id };
   const { doc, secret } = makeKey({ name: 'first key', scopes: ['*'], limits: {}, expiresAt: null }, context);
   // The file comes first: a key that is only in the store is known to nobody.
   await keep(options.keyFile, secret);
   await store.keys.insert(doc);
-  return { accountId: account.id, createdKey: secret, addedKey: false };
+  return { accountId: account.id, createdKey: secret };
 }
 
 async function firstAccount(
@@ -59,14 +66,39 @@ async function firstAccount(
   return firstAccount(store, options);
 }
 
-async function addGivenKey(store: CatalogStore, apiKey: string, context: MakeContext): Promise<boolean> {
-  if ((await store.keys.getUnique('hash', hashApiKey(apiKey))) !== null) return false;
+/** A key that was revoked, or expired, is not there again after the next start. */
+async function addGivenKey(
+  store: CatalogStore,
+  { account, apiKey }: { account: AccountDoc; apiKey: string },
+  context: MakeContext,
+): Promise<'added' | 'ended' | undefined> {
+  const hash = hashApiKey(apiKey);
+  const wasGiven = account.givenKeys?.includes(hash) === true;
+  if ((await store.keys.getUnique('hash', hash)) !== null) {
+    // A hub starts on a full disk, too.
+    if (!wasGiven) await rememberGiven(store, { account, hash }).catch(() => {});
+    return undefined;
+  }
+  if (wasGiven) return 'ended';
   const { doc } = makeKey(
     { name: 'key from DATAHUB_API_KEY', scopes: ['*'], limits: {}, expiresAt: null, secret: apiKey },
     context,
   );
-  return insertIfNew(store.keys, doc);
+  const isNew = await insertIfNew(store.keys, doc);
+  await rememberGiven(store, { account, hash });
+  return isNew ? 'added' : undefined;
 }
+
+const rememberGiven = (
+  store: CatalogStore,
+  { account, hash }: { account: AccountDoc; hash: string },
+): Promise<void> =>
+  untilWritten(async () => {
+    const now = (await store.accounts.get(account.id, account.id)) ?? account;
+    if (now.givenKeys?.includes(hash)) return;
+    const givenKeys = [...(now.givenKeys ?? []), hash].slice(-givenMax);
+    if (!(await store.accounts.replace({ ...now, givenKeys, version: now.version + 1 }))) return overtaken;
+  });
 
 async function keep(path: string, secret: string): Promise<void> {
   createDirectory(dirname(path));
