@@ -1,5 +1,6 @@
 /** `whoami` for operators: it also knows the account, and works while the hub does not run. */
 
+import { join } from 'node:path';
 import type { KeyDescription, OperatorRequest } from '@datahub/catalog/rpc/operator';
 import { isSet, type Run } from '@datahub/cli/command';
 import { whoami } from '@datahub/cli/commands/whoami';
@@ -16,7 +17,7 @@ export const runWhoami: Run = async (input, context) => {
   const { key, url, keyPlace, runs, dataDir } = access;
   // The store here knows nothing of the keys of a hub elsewhere.
   const isOwn =
-    keyPlace.startsWith(dataDir) || (keyPlace === 'DATAHUB_API_KEY' && !(env.DATAHUB_URL && runs));
+    keyPlace === join(dataDir, 'api-key') || (keyPlace === 'DATAHUB_API_KEY' && !(env.DATAHUB_URL && runs));
   if (!isOwn) return whoami.run?.(input, context);
   if (key === undefined)
     throw new CommandError(
