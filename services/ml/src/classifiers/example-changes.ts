@@ -5,6 +5,7 @@
 
 import { HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import { type Expected, requireVersion } from '@datahub/service-kit/call/expected-version';
+import { turnForText } from '@datahub/service-kit/yield-to-loop';
 import type { EventDoc } from '../documents.ts';
 import type { MlStore } from '../store.ts';
 import type { ClassifierLog } from './classifier-log.ts';
@@ -18,6 +19,12 @@ export interface ExampleChangeDeps {
   createClassId: () => string;
   nowMs: () => number;
 }
+
+/**
+ * The size in JSON up to which corrections may lengthen the examples of an event. A call of this size can train them. Each
+ * correction reads and writes all of them, a whole event in one turn.
+ */
+const eventBytesMax = 8 * 1024 ** 2;
 
 interface ChangeRequest {
   classifier: { accountId: string; classifierId: string };
@@ -45,8 +52,8 @@ interface Content {
 }
 
 /**
- * Resolves to the corrected example. Rejects with NOT_FOUND, VERSION_MISMATCH, CONFLICT (a row of a query) or
- * QUOTA_EXCEEDED (too many classes).
+ * Resolves to the corrected example. Rejects with NOT_FOUND, VERSION_MISMATCH, CONFLICT (a row of a query),
+ * QUOTA_EXCEEDED (too many classes) or TOO_LARGE.
  */
 export async function changeExample(
   log: ClassifierLog,
@@ -72,11 +79,12 @@ export async function changeExample(
     const isSame = content?.classId === classId && content.text === text;
     // After an interrupted call, the store can have a version that no event of the log records.
     if (isSame && !isReplaced && state.versionOf(place.event) === found.version) return undefined;
+    const next = changed({ ...event, newClasses: found.newClasses }, place, content);
+    if ((content?.text.length ?? 0) > text.length) requireFits(next);
     found.version++;
-    const replaced = await store.events.replace({
-      ...changed({ ...event, newClasses: found.newClasses }, place, content),
-      version: found.version,
-    });
+    // It was parsed in this turn.
+    await turnForText(event.characters ?? 0);
+    const replaced = await store.events.replace({ ...next, version: found.version });
     if (!replaced) throw changedMeanwhile();
     isReplaced = true;
     const change = { event: place.event, version: found.version, from: classId };
@@ -104,6 +112,17 @@ const changedMeanwhile = () =>
   new HubError('UNAVAILABLE', 'Another call is changing this example, or one trained with it. Try again.', {
     retryable: true,
   });
+
+function requireFits({ calls = [] }: EventDoc): void {
+  let bytes = 0;
+  for (const { examples } of calls)
+    for (const { text } of examples) bytes += Buffer.byteLength(JSON.stringify(text));
+  if (bytes <= eventBytesMax) return;
+  throw new HubError(
+    'TOO_LARGE',
+    `With this text, the examples that were trained together with this one would have ${bytes} bytes; corrections can lengthen them up to ${eventBytesMax}. Delete the example, and train it anew.`,
+  );
+}
 
 function find(event: EventDoc, place: Place, { classes }: ClassifierState): Found {
   const example = examplesOf(event)[place.index];

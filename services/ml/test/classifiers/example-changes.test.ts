@@ -115,6 +115,21 @@ describe('a changed example', () => {
       expect(JSON.stringify(events)).not.toContain('number 40');
   });
 
+  it('is not lengthened beyond what one call can train, because its event is read and written at once', async () => {
+    const a = await trained();
+    const listed = (await list()).examples;
+    const long = '\u6c49'.repeat(1_300_000);
+    await change(a, listed[0] as StoredExample, { text: long });
+    await change(a, listed[1] as StoredExample, { text: long });
+    await expect(change(a, listed[2] as StoredExample, { text: long })).rejects.toMatchObject({
+      code: 'TOO_LARGE',
+    });
+    expect((await list(3)).examples[2]?.text).toBe(examples[2]?.text);
+    await change(a, listed[2] as StoredExample, { label: 'another' });
+    await change(a, listed[0] as StoredExample, { text: 'short' });
+    await change(a, listed[2] as StoredExample, { text: long });
+  });
+
   it('can get a new label', async () => {
     const a = await trained();
     const [first, second] = (await list()).examples as [StoredExample, StoredExample];
