@@ -4,13 +4,12 @@ import { CallForm, Format } from '@datahub/proto/executor/v1/executor';
 import type { RowCounts, TakenJob, Row as TrainRow } from '@datahub/proto/ml/v1/ml';
 import type { CallContext, CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { Digest } from '@datahub/service-kit/digest-table';
 import { faultsOfExample } from '../resources/classifiers/examples.ts';
 import { repeated } from '../rows/repeated.ts';
 import { type Row, RowReader, toText } from '../rows/row-reader.ts';
 import { executeInto } from '../rows/stoppable.ts';
 import type { Upstreams } from '../upstreams.ts';
-import { digestOfRow, type LearntRows } from './learnt-rows.ts';
+import { digestsOfRow, type LearntRows, type RowDigests } from './learnt-rows.ts';
 
 const faultsMax = 50;
 const batchMax = 500;
@@ -35,7 +34,9 @@ export class TrainingRun {
   /** The columns of the job that no row has had. Documents can lack members, so one row does not tell. */
   readonly #missing: Set<string>;
   #hasRead = false;
-  #batch: { row: TrainRow; digest: Digest }[] = [];
+  #batch: { row: TrainRow; digests: RowDigests }[] = [];
+  /** Of the batch. */
+  #ids = new Set<string>();
   #characters = 0;
 
   constructor(options: TrainingRunOptions) {
@@ -78,9 +79,11 @@ export class TrainingRun {
       this.#read.rows = row.number;
       const example = this.#toExample(row);
       if (example === undefined) continue;
-      const digest = digestOfRow(example);
-      if (this.#options.learnt.has(digest)) continue;
-      this.#batch.push({ row: example, digest });
+      const digests = digestsOfRow(example);
+      // Of the rows with one id the last one counts, also if it is as one before the other.
+      if (!this.#ids.has(example.id) && this.#options.learnt.has(digests)) continue;
+      this.#batch.push({ row: example, digests });
+      this.#ids.add(example.id);
       this.#characters += example.text.length;
       if (this.#batch.length >= batchMax || this.#characters >= batchCharactersMax) await this.#train();
     }
@@ -96,6 +99,7 @@ export class TrainingRun {
     const batch = this.#batch;
     const rows = batch.map(({ row }) => row);
     this.#batch = [];
+    this.#ids = new Set();
     this.#characters = 0;
     const { jobId, lease } = job;
     const counts = this.#snapshot();
@@ -104,7 +108,7 @@ export class TrainingRun {
     await repeated(call, stop);
     this.counts = counts;
     await learnt.reserve(batch.length);
-    for (const { digest } of batch) learnt.add(digest);
+    for (const { digests } of batch) learnt.add(digests);
   }
 
   #toExample({ number, values }: Row): TrainRow | undefined {

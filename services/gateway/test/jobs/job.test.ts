@@ -4,7 +4,7 @@ import { CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { expect, it } from 'vitest';
 import { type JobDeps, runJob } from '../../src/jobs/job.ts';
-import { digestOfRow, LearntRows, learntRowsMax } from '../../src/jobs/learnt-rows.ts';
+import { digestsOfRow, LearntRows, learntRowsMax } from '../../src/jobs/learnt-rows.ts';
 
 const principal: Principal = {
   accountId: 'a',
@@ -105,15 +105,30 @@ it('takes a member that only some documents lack for a fault of their rows', asy
   ]);
 });
 
+it('learns the last of the rows with one id, also if it is as the first, and the batches between end anywhere', async () => {
+  const forms = ['a', 'b', 'a'];
+  for (const gap of [1, 400, 700]) {
+    const rowOf: RowOf = (n) => {
+      const form = n % gap === 0 ? forms[n / gap] : undefined;
+      return form === undefined ? example(n) : { id: 'same', label: form, text: 'the same' };
+    };
+    const { trained } = await run({ rows: 3 * gap, rowsOfRun: 3 * gap, rowOf });
+    expect(trained.filter(({ id }) => id === 'same').map(({ label }) => label)).toEqual(forms);
+  }
+});
+
 it('recognises rows by id, label and text', () => {
   const room = { rows: 2 };
   const learnt = new LearntRows(room);
   const row = { id: '1', label: 'a', text: 'b' };
-  learnt.add(digestOfRow(row));
-  expect(learnt.has(digestOfRow({ ...row }))).toBe(true);
+  learnt.add(digestsOfRow(row));
+  expect(learnt.has(digestsOfRow({ ...row }))).toBe(true);
   for (const other of [{ id: '2' }, { label: 'b' }, { text: 'a' }])
-    expect(learnt.has(digestOfRow({ ...row, ...other }))).toBe(false);
-  for (const id of ['2', '3']) learnt.add(digestOfRow({ ...row, id }));
+    expect(learnt.has(digestsOfRow({ ...row, ...other }))).toBe(false);
+  for (const id of ['2', '3']) learnt.add(digestsOfRow({ ...row, id }));
+  learnt.add(digestsOfRow({ ...row, label: 'b' }));
+  expect(learnt.has(digestsOfRow(row))).toBe(false);
+  expect(learnt.has(digestsOfRow({ ...row, label: 'b' }))).toBe(true);
   expect([learnt.size, room.rows]).toEqual([2, 0]);
   learnt.close();
   expect(room.rows).toBe(2);

@@ -101,19 +101,26 @@ export function rejectExcessLabels(
 }
 
 /**
- * Leaves out the rows that were learnt before, and the calls that then have no rows. Rejects, with QUOTA_EXCEEDED, each
+ * Leaves out the rows that were learnt before, unless another form of them comes before in these calls, and the calls that
+ * then have no rows. Rejects, with QUOTA_EXCEEDED, each
  * call that would exceed the number of rows per classifier.
  */
 export function withoutKnownRows(
   calls: PendingCall[],
   state: Pick<ClassifierState, 'classIdOf' | 'hasLearnt' | 'rowCount'>,
 ): PendingCall[] {
+  const changed = new Set<string>();
   return calls.flatMap((call) => {
     const { job, reject } = call;
     if (job === undefined) return [call];
+    const { queryId } = job;
     const examples = call.examples.filter(({ label, text, id = '' }) => {
+      const row = JSON.stringify([queryId, id]);
       const classId = state.classIdOf(label);
-      return classId === undefined || !state.hasLearnt({ queryId: job.queryId, id }, { classId, text });
+      const isKnown = classId !== undefined && state.hasLearnt({ queryId, id }, { classId, text });
+      if (isKnown && !changed.has(row)) return false;
+      changed.add(row);
+      return true;
     });
     if (examples.length === 0) return [];
     if (state.rowCount + examples.length <= knownExamplesMax) return [{ ...call, examples }];

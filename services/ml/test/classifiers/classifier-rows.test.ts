@@ -84,6 +84,20 @@ describe('rows of a query', () => {
     expect(await classes(log)).toEqual([0, 1, 2].map((i) => [`label ${i}`, 300]));
   });
 
+  it('count with the last form that a call has of them, also if it is the one that was learnt before', async () => {
+    const log = create();
+    const of = (label: string) => ({ id: 'same', label, text: 'text' });
+    await log.train([of('a')], undefined, job);
+    await log.train([of('b'), of('a')], undefined, job);
+    expect(await classes(log)).toEqual([
+      ['a', 1],
+      ['b', 0],
+    ]);
+    await log.train([of('a')], undefined, { ...job, jobId: 'again' });
+    expect(await counts(log, 'again')).toEqual({ trained: 0, corrected: 0 });
+    await rebuilt(log);
+  });
+
   it('count again after their class was deleted', async () => {
     const log = create();
     await log.train(rows, undefined, job);
