@@ -5,7 +5,7 @@
 import { deserialize } from 'node:v8';
 import { normalized } from '@datahub/service-kit/normalized';
 import type { EventDoc, ExampleChange, RowSource } from '../documents.ts';
-import { inSlices, type Pause, pauseOf, type SlicedWork } from '../scheduling/time-slices.ts';
+import { inSlices, inSteps, type Pause, pauseOf, type SlicedWork } from '../scheduling/time-slices.ts';
 import { createEvaluation, type Evaluation, type EvaluationState } from './evaluation.ts';
 import {
   digestsOfRow,
@@ -256,8 +256,7 @@ export class ClassifierState {
   }
 
   get hasExamples(): boolean {
-    for (const { observations } of this.classes.values()) if (observations > 0) return true;
-    return false;
+    return this.examples > 0;
   }
 
   predict(text: string, top: number): Prediction {
@@ -286,10 +285,10 @@ export class ClassifierState {
         if (this.#rebuilds === undefined || !this.#recent.has(eventId))
           this.#recent.add(eventId, results, event.at);
       } else {
-        await this.#known.reserve(examples.length, pauseOf(work));
-        await inSlices(examples.entries(), work, ([i, { id = '', ...example }]) => {
-          this.#learnRow({ ...job, id }, example, { event: number, index: first + i });
-        });
+        const pause = pauseOf(work);
+        await this.#known.reserve(examples.length, pause);
+        for (const [i, { id = '', ...example }] of examples.entries())
+          await this.#learnRow({ ...job, id, ...example }, { event: number, index: first + i }, pause);
       }
     }
     this.#recent.trim(event.calls?.length ?? 0);
@@ -297,19 +296,19 @@ export class ClassifierState {
     this.applied = number;
   }
 
-  async #learnAll(examples: { classId: string; text: string }[], work: SlicedWork): Promise<CallResult[]> {
+  async #learnAll(examples: RowExample[], work: SlicedWork): Promise<CallResult[]> {
     const results: CallResult[] = [];
-    await inSlices(examples, work, ({ classId, text }) => {
-      results.push({ classId, observations: this.#learn(classId, text) });
-    });
+    for (const { classId, text } of examples)
+      results.push({ classId, observations: await this.#learn(classId, text, pauseOf(work)) });
     return results;
   }
 
-  #learn(classId: string, text: string): number {
+  async #learn(classId: string, text: string, pause: Pause): Promise<number> {
+    await pause();
     const known = this.classes.get(classId);
     // An earlier event has deleted the class.
     if (known === undefined) return 0;
-    const best = this.#learner.learn(classId, text);
+    const best = await inSteps(this.#learner.learnInSteps(classId, text), pause);
     if (best !== undefined) this.evaluation.record(classId, best);
     known.observations += 1;
     return known.observations;
@@ -318,9 +317,10 @@ export class ClassifierState {
   /**
    * Learns a row, or corrects it if its class or text changed. Until a rebuild, the learner also contains the old form.
    */
-  #learnRow({ jobId, ...identity }: RowSource & RowIdentity, example: RowExample, place: Place): void {
-    const { classId, text } = example;
-    const row = digestsOfRow(identity, text);
+  async #learnRow(example: RowSource & RowIdentity & RowExample, place: Place, pause: Pause): Promise<void> {
+    const { jobId, classId, text } = example;
+    await pause();
+    const row = digestsOfRow(example, text);
     const before = this.#known.find(row);
     if (!this.classes.has(classId)) return;
     // A later event corrects the row.
@@ -328,7 +328,7 @@ export class ClassifierState {
     this.#known.set(row, classId, place);
     // A rebuild learns the latest form where the log first has it.
     if (isSame(before, example)) return;
-    this.#learn(classId, text);
+    await this.#learn(classId, text, pause);
     if (before !== undefined) {
       this.needsRebuild = true;
       const old = this.classes.get(before.classId);

@@ -17,6 +17,8 @@ export interface Learner {
    * before; undefined for the first example.
    */
   learn(classId: string, text: string): Score | undefined;
+  /** The same in steps. A long text takes a tenth of a second, so others may run between them. */
+  learnInSteps(classId: string, text: string): Generator<void, Score | undefined>;
   /**
    * Returns the best `top` classes (default: all), most likely first, ties by class id. Empty before the first example.
    */

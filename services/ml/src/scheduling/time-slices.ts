@@ -146,6 +146,16 @@ export async function inSlices<T>(
   }
 }
 
+/** Runs the steps to their end. */
+export async function inSteps<T>(steps: Generator<void, T>, pause: Pause): Promise<T> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    const turn = pause();
+    if (turn !== undefined) await turn;
+  }
+}
+
 export function cancelled(signal: { readonly reason?: unknown }): HubError {
   return new HubError('CANCELLED', 'The client disconnected.', { cause: signal.reason });
 }

@@ -35,6 +35,19 @@ const rows = (from: number, to: number) =>
   examples(from, to).map((one, i) => ({ ...one, id: `row ${from + i}` }));
 const job = { jobId: 'job', queryId: 'query' };
 
+it('learns a long text in steps, between which other calls may run', async () => {
+  const store = await openMlStore('sqlite::memory:', randomUUID);
+  await addClassifiers(store, 'classifier');
+  const { slices, pauses } = createShortSlices();
+  const log = new ClassifierLog('account', 'classifier', { ...logDeps(store), slices });
+  const text = Array.from({ length: 20_000 }, (_, i) => String.fromCharCode(0x4e00 + ((i * 7_919) % 20_000)));
+  await log.train([{ label: 'one', text: text.join('') }]);
+  const before = pauses();
+  await log.train([{ label: 'another', text: text.toReversed().join('') }], undefined, job);
+  expect(pauses() - before).toBeGreaterThan(8);
+  await store.close();
+});
+
 describe('a classifier that was evicted', () => {
   let store: MlStore;
 

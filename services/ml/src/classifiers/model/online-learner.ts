@@ -146,12 +146,22 @@ class OnlineLearner implements Learner {
   }
 
   learn(classId: string, text: string): Score | undefined {
+    const steps = this.learnInSteps(classId, text);
+    let step = steps.next();
+    while (step.done !== true) step = steps.next();
+    return step.value;
+  }
+
+  *learnInSteps(classId: string, text: string): Generator<void, Score | undefined> {
     const features = extractFeatures(text);
+    yield;
     const vector = this.#vectorOf(text);
+    yield;
     const isSampled = this.#isSampled();
     const best = isSampled
       ? this.#predictBefore({ example: this.#encodeKnown(features), vector }, classId)
       : undefined;
+    yield;
     const index = this.#indexOf(classId);
     this.#runLength = index === this.#lastIndex ? this.#runLength + 1 : 1;
     this.#lastIndex = index;
@@ -159,13 +169,18 @@ class OnlineLearner implements Learner {
     own.examples++;
     this.#model.examples++;
     const example = this.#encode(features, index);
+    yield;
     countExample(this.#model, example, 1);
+    yield;
     this.#model.dense.add(vector, index);
     if (this.#smallSample?.add(this.#model, { example, vector }) === false) this.#smallSample = undefined;
-    for (const one of this.#replayBuffer.add({ example, vector }, own.examples))
+    yield;
+    for (const one of this.#replayBuffer.add({ example, vector }, own.examples)) {
       stepRegression(this.#model, one);
-    this.#replay(example);
-    if (isSampled) this.#calibrate();
+      yield;
+    }
+    yield* this.#replay(example);
+    if (isSampled) yield* this.#calibrate();
     return best;
   }
 
@@ -272,7 +287,7 @@ class OnlineLearner implements Learner {
   }
 
   /** Learns earlier examples again: more while there are few examples, fewer after a long text. */
-  #replay({ rows, classIndex }: EncodedExample): void {
+  *#replay({ rows, classIndex }: EncodedExample): Generator<void, void> {
     const { classes, examples } = this.#model;
     const ofClass = (classes[classIndex] as ClassNumbers).examples / examples;
     const least = ofClass ** this.#runLength > runChanceMax ? replaysMin : replaysInRun;
@@ -282,11 +297,12 @@ class OnlineLearner implements Learner {
     for (let i = Math.max(1, Math.floor(share * Math.min(wanted, affordable))); i > 0; i--) {
       const example = this.#replayBuffer.draw(i % 2 === 0);
       if (example !== undefined) stepRegression(this.#model, example);
+      yield;
     }
   }
 
   /** Fits the ensemble to a few held-out examples. */
-  #calibrate(): void {
+  *#calibrate(): Generator<void, void> {
     for (let i = 0; i < calibrations; i++) {
       const point = this.#replayBuffer.drawHeldOut();
       if (point === undefined) return;
@@ -300,6 +316,7 @@ class OnlineLearner implements Learner {
       }
       own.examples++;
       this.#model.examples++;
+      yield;
     }
   }
 
