@@ -24,6 +24,8 @@ export interface ExtractiveOptions {
   accountQueueMax?: number;
   /** The heap limit of one thread. If a text needs more, only its call fails. */
   threadMemoryMb?: number;
+  /** What the threads run. */
+  program?: URL;
 }
 
 /** Up to this length, a summary takes 1 to 2 ms, less than the round trip to a thread. */
@@ -139,7 +141,8 @@ class WorkerPool {
   }
 
   #startThread(): Thread {
-    const worker = new Worker(new URL('./worker.ts', import.meta.url), {
+    const program = this.#options.program ?? new URL('./worker.ts', import.meta.url);
+    const worker = new Worker(program, {
       resourceLimits: { maxOldGenerationSizeMb: this.#options.threadMemoryMb ?? threadMemoryMbDefault },
     });
     const thread: Thread = { worker, job: undefined };
