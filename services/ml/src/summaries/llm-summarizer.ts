@@ -22,7 +22,9 @@ export function createLlmSummarizer(options: LlmSummarizerOptions): Summarizer {
     summarize: async (request, caller) => {
       const { signal } = caller;
       const text = request.documents.map((passages) => passages.join('\n')).join('\n\n');
-      if (text.length > promptCharactersMax) return options.fallback.summarize(request, caller);
+      // A model would make up a summary of no text.
+      if (text.trim() === '' || text.length > promptCharactersMax)
+        return options.fallback.summarize(request, caller);
       try {
         return await requestSummary(options, { request, text, signal });
       } catch (err) {
@@ -63,8 +65,11 @@ async function requestSummary(
     }),
   });
   if (!response.ok) throw new Error(`The model endpoint returned status ${response.status}.`);
-  const content: unknown = JSON.parse(await readBounded(response))?.choices?.[0]?.message?.content;
+  const choice = JSON.parse(await readBounded(response))?.choices?.[0];
+  const content: unknown = choice?.message?.content;
   if (typeof content !== 'string' || content.trim() === '') throw new Error('The model returned no text.');
+  if (choice.finish_reason === 'length')
+    throw new Error('The model reached its limit of tokens in the middle of the summary.');
   return { generated: content.trim(), generator: options.model };
 }
 

@@ -37,7 +37,7 @@ describe('the summarizer with a language model', () => {
     server.close();
   });
 
-  const summarize = async (timeoutMs = 1_000) => {
+  const summarize = async (timeoutMs = 1_000, documents = [['A long text.'], ['Another.']]) => {
     const { port } = server.address() as { port: number };
     const failures: unknown[] = [];
     const generator = createLlmSummarizer({
@@ -49,7 +49,7 @@ describe('the summarizer with a language model', () => {
       onFallback: (err) => failures.push(err),
     });
     const summary = await generator.summarize(
-      { documents: [['A long text.'], ['Another.']], sentences: 2 },
+      { documents, sentences: 2 },
       { accountId: 'a', signal: new AbortController().signal },
     );
     return { summary, failures };
@@ -66,7 +66,20 @@ describe('the summarizer with a language model', () => {
     expect(authorization).toBe('Bearer secret');
   });
 
+  it.each([[], [[' '], ['\n']]])(
+    'leaves a request without text to the other summarizer',
+    async (...documents) => {
+      answer = () => expect.unreachable();
+      const { summary, failures } = await summarize(1_000, documents);
+      expect([summary.generator, failures]).toEqual(['extractive', []]);
+    },
+  );
+
   it.each<[string, () => [number, string] | undefined]>([
+    [
+      'stops in the middle',
+      () => [200, '{"choices":[{"message":{"content":"A long"},"finish_reason":"length"}]}'],
+    ],
     ['fails', () => [500, '{}']],
     ['returns no text', () => [200, '{"choices":[]}']],
     ['returns no JSON', () => [200, 'oops']],
