@@ -33,21 +33,27 @@ export const metaNames = { search: 'search_tools', describe: 'describe_tool', ru
 const summaryName = 'summarize';
 const classifiersMax = 1_000;
 
+export interface ListedTools {
+  tools: AgentTool[];
+  /** False if the key has more of them. */
+  areAll: boolean;
+}
+
 /** A key without the scope for a kind of tools has none of them. */
 export async function listTools(
   request: FastifyRequest,
   { catalog, ml }: Pick<Upstreams, 'catalog' | 'ml'>,
-): Promise<AgentTool[]> {
+): Promise<ListedTools> {
   // Calls that arrive together would else share a turn of the event loop.
   await nextTurn();
   const { context } = request;
   const acting = (scope: Scope) => context.principal && withScope(context.principal, scope);
   const [executor, writer] = [acting('queries:execute'), acting('queries:execute:write')];
-  const [{ queries: found }, { classifiers }] = await Promise.all([
-    (executor ?? writer) ? catalog.listTools({}, context) : { queries: [] },
+  const [{ queries: found, truncated }, { classifiers, total }] = await Promise.all([
+    (executor ?? writer) ? catalog.listTools({}, context) : { queries: [], truncated: false },
     acting('classifiers:predict')
       ? ml.listClassifiers({ offset: 0, limit: classifiersMax }, context)
-      : { classifiers: [] },
+      : { classifiers: [], total: 0 },
   ]);
   const queries = found.filter(({ command, hubId }) =>
     isHubOf(isReadingCommand(command) ? executor : writer, hubId),
@@ -70,11 +76,12 @@ export async function listTools(
     },
   });
   const nameOf = (id: string) => names.get(id) as string;
-  return [
+  const tools = [
     ...queries.map((query) => toQueryTool(query, nameOf(query.queryId))),
     ...classifiers.map((classifier) => toClassifierTool(classifier, nameOf(classifier.classifierId))),
     ...(acting('ai:summarize') ? [summaryTool] : []),
   ];
+  return { tools, areAll: !truncated && classifiers.length === total };
 }
 
 /** A person can have another role in each hub. */

@@ -21,6 +21,8 @@ export interface Offer {
   hubs: OfferedHub[];
   /** How many hubs cannot be chosen here, because there are too many. */
   hubsLeftOut: number;
+  /** False if the hubs have more tools than are named here. */
+  areAllTools: boolean;
   /** The scopes besides that of queries that read, which the client asks for and the caller has. */
   scopes: string[];
 }
@@ -54,7 +56,7 @@ async function readOffer(
   const writer = has('queries:execute:write')
     ? principal && withScope(principal, 'queries:execute:write')
     : undefined;
-  const [{ queries }, { classifiers }, listed] = await Promise.all([
+  const [{ queries, truncated }, { classifiers }, listed] = await Promise.all([
     catalog.listTools({}, context),
     has('classifiers:predict') ? ml.listClassifiers({ offset: 0, limit: classifiersMax }, context) : none,
     listHubs(context, catalog),
@@ -75,6 +77,7 @@ async function readOffer(
   return {
     hubs: all.slice(0, agentHubsMax),
     hubsLeftOut: listed.total - listed.hubs.length + Math.max(0, all.length - agentHubsMax),
+    areAllTools: !truncated,
     scopes: [
       ...(all.some(({ writing }) => writing.length > 0) ? ['queries:execute:write'] : []),
       ...(classifiers.length > 0 ? ['classifiers:predict'] : []),

@@ -94,10 +94,12 @@ export const commandLineContent = (consent: Consent): string =>
 ${formOf(consent, '')}`;
 
 export function consentContent(consent: Consent, offer: Offer): string {
-  const { hubs, hubsLeftOut, scopes } = offer;
+  const { hubs, hubsLeftOut, areAllTools, scopes } = offer;
   const writing = hubs.filter((hub) => hub.writing.length > 0);
-  const leftOut =
-    hubsLeftOut === 0 ? '' : `<p>${hubsLeftOut} more hubs cannot be chosen here. Use a key for them.</p>`;
+  const leftOut = [
+    hubsLeftOut === 0 ? '' : `<p>${hubsLeftOut} more hubs cannot be chosen here. Use a key for them.</p>`,
+    areAllTools ? '' : '<p>The hubs have more tools than are named here. It can use those, too.</p>',
+  ].join('');
   const changing = !scopes.includes('queries:execute:write')
     ? ''
     : `<fieldset><legend>Tools that change data</legend>
