@@ -193,6 +193,8 @@ describe.skipIf(executablePath === undefined)('boards in the console (needs Chro
       { queryId: other },
       { queryId: other },
       { queryId: other, label: 'History' },
+      // The 31st character is the first half of a pair.
+      { queryId: other, label: `${'x'.repeat(30)}😀` },
     ];
     const { boardId } = await api.ok(api.post('/v1/boards', { hubId, label: 'Whole', cards }));
     await goTo('boards', boardId);
@@ -208,6 +210,7 @@ describe.skipIf(executablePath === undefined)('boards in the console (needs Chro
       'Fixed',
       'Fixed (2)',
       'History (2)',
+      'x'.repeat(30),
     ]);
     const values = sheets.map(([, rows]) => rows.map((row) => row.map(([, value]) => value)));
     expect(values[0]).toEqual([

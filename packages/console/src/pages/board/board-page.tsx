@@ -29,6 +29,8 @@ import {
   type BoardFields,
   fieldNames,
   fieldsOf,
+  fieldText,
+  fieldValue,
   fromQuery,
   isMinutes,
   toBody,
@@ -237,13 +239,13 @@ function Values({ asked, values, isEdited, onChange }: ValuesProps) {
   return (
     <div class="home-bar" role="group" aria-label="Values of the board">
       {variables.map((variable) => {
-        const value = ownOf(values, variable.key) ?? '';
+        const value = ownOf(values, variable.key);
         return (
           <CommonVariable
             key={variable.key}
             variable={variable}
-            value={Array.isArray(value) ? value.join(', ') : value}
-            onChange={(text) => onChange(variable.key, Array.isArray(value) ? text.split(/, */) : text)}
+            value={fieldText(value)}
+            onChange={(text) => onChange(variable.key, fieldValue(text, value))}
           />
         );
       })}

@@ -116,6 +116,14 @@ export const toStored = (
   );
 };
 
+/** The text that a field shows for a value. */
+export const fieldText = (value: string | string[] = ''): string =>
+  Array.isArray(value) ? value.join(', ') : value;
+
+/** The value that a field was changed to. Several texts stay a list; without a text nothing is sent. */
+export const fieldValue = (text: string, before: string | string[] = ''): string | string[] =>
+  Array.isArray(before) && text !== '' ? text.split(/, */) : text;
+
 /** The values of a board in a link: `region=north&ids=1&ids=2`. */
 export const toQuery = (values: CardValues): string =>
   Object.entries(values)

@@ -6,7 +6,7 @@ import { ownOf } from '../../state/variables.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import { variablesOf } from '../hub/pinned.ts';
-import { type BoardCard, toCardValues, toStored } from './board.ts';
+import { type BoardCard, fieldText, fieldValue, toCardValues, toStored } from './board.ts';
 
 interface CardDialogProps {
   card: BoardCard;
@@ -59,15 +59,13 @@ export function CardDialog({ card, query, onChange, onClose }: CardDialogProps) 
             autofocus
           />
           {variables.map(({ key }) => {
-            const value = ownOf(values, key) ?? '';
+            const value = ownOf(values, key);
             return (
               <Field
                 key={key}
                 label={key}
-                value={Array.isArray(value) ? value.join(', ') : value}
-                onInput={(typed) =>
-                  setValues({ ...values, [key]: Array.isArray(value) ? typed.split(/, */) : typed })
-                }
+                value={fieldText(value)}
+                onInput={(typed) => setValues({ ...values, [key]: fieldValue(typed, value) })}
                 placeholder="the value of the board"
               />
             );

@@ -124,7 +124,9 @@ function uniqueName(label: string, sheet: string, taken: Set<string>): string {
       .trim() || 'Rows';
   for (let n = 1; ; n++) {
     const end = `${more}${n === 1 ? '' : ` (${n})`}`;
-    const name = plain.slice(0, nameMax - end.length).trim() + end;
+    // Without half of a surrogate pair.
+    const cut = plain.slice(0, nameMax - end.length).replace(/[\ud800-\udbff]$/, '');
+    const name = cut.trim() + end;
     const known = name.toLowerCase();
     if (taken.has(known)) continue;
     taken.add(known);

@@ -3,6 +3,8 @@ import type { ListedQuery } from '../../../src/api/types.ts';
 import {
   asksOf,
   type BoardCard,
+  fieldText,
+  fieldValue,
   fromQuery,
   isMinutes,
   queryOf,
@@ -46,6 +48,13 @@ it('shows a query with the name and the chart of its card', () => {
   expect(shown.meta.label).toBe('Mine');
   expect(shown.config.presentation).toEqual({ pinned: true, chart: { kind: 'bars' } });
   expect(shownQuery(queries[0] as ListedQuery, { queryId: 'a' })).toEqual(queries[0]);
+});
+
+it('changes a list in a field, and sends nothing for an empty one', () => {
+  expect(fieldText(['1', '2'])).toBe('1, 2');
+  expect(fieldValue('1, 2,3', ['1', '2'])).toEqual(['1', '2', '3']);
+  expect(fieldValue('', ['1', '2'])).toBe('');
+  expect(fieldValue('Doe, John', 'Doe')).toBe('Doe, John');
 });
 
 it('writes values into a link and reads them again', () => {
