@@ -40,9 +40,18 @@ const shortDecimal = /^-?\d{1,7}\.\d{1,8}$/;
 export function numberText({ text }: ExactNumber): string | undefined {
   if (shortDecimal.test(text)) return `{"$numberDouble":"${text}"}`;
   if (within(text, int64.min, int64.max)) return extended('$numberLong', text);
-  if (sizeOf(text).digits <= doubleDigitsMax && Number.isFinite(Number(text)))
-    return extended('$numberDouble', text);
+  if (isDouble(text)) return extended('$numberDouble', text);
   return isDecimal(text) ? extended('$numberDecimal', text) : undefined;
+}
+
+/**
+ * True if a double is read back with these digits. Programs write doubles with up to 17, and MongoDB finds no double by a
+ * Decimal128 of the same digits.
+ */
+function isDouble(text: string): boolean {
+  const double = Number(text);
+  if (!Number.isFinite(double)) return false;
+  return sizeOf(text).digits <= doubleDigitsMax || (/[.e]/.test(text) && String(double) === text);
 }
 
 /** The number of significant digits, and the powers of ten of the first and the last digit. */
@@ -186,6 +195,9 @@ const rules: Record<ExtendedType, { fits: (text: string) => boolean; must: strin
   },
 };
 
+/** A member by which the driver knows its own types. It closes the connection if it finds another value there. */
+export const unsendable = '_bsontype';
+
 /** Rejects names that begin with a dollar sign at any depth, because MongoDB reads them as operators. */
 function jsonText(value: Value): string | ValueFault {
   if (value instanceof ExactNumber) {
@@ -197,6 +209,7 @@ function jsonText(value: Value): string | ValueFault {
   for (const [key, member] of Object.entries(value)) {
     if (key.startsWith('$')) return new ValueFault('must not contain a name that begins with $');
     if (key.includes('\0')) return new ValueFault('must not contain a name with a NUL character');
+    if (key === unsendable) return new ValueFault(`must not contain a member ${unsendable}`);
     const text = jsonText(member);
     if (text instanceof ValueFault) return text;
     texts.push(`${JSON.stringify(key)}:${text}`);

@@ -5,7 +5,7 @@
 
 import { HubError } from '@datahub/service-kit/call/error';
 import { ExactNumber, type Value } from '../values.ts';
-import { numberText, type Placeholder } from './extended-json.ts';
+import { numberText, type Placeholder, unsendable } from './extended-json.ts';
 
 export interface Template {
   /** One more than `placeholders`. */
@@ -68,6 +68,7 @@ export class TemplateWriter {
       if (variableIn(key) !== undefined)
         throw reject(at, 'is a variable used as a field name; variables stand for values only');
       if (key.includes('\0')) throw reject(at, 'is a name that contains a NUL character');
+      if (key === unsendable) throw reject(at, 'is a name that the hub cannot send');
       this.raw(`${i > 0 ? ',' : ''}${JSON.stringify(key)}:`);
       write(key, at);
     }

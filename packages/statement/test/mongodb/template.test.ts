@@ -86,3 +86,8 @@ it.each<[object, string]>([
     expect.objectContaining({ code: 'SQL_REJECTED', message, stage: 'prepare', retryable: false }),
   );
 });
+
+it('a name by which the driver knows its own types is refused', () => {
+  const refused = expect.objectContaining({ code: 'SQL_REJECTED' });
+  expect(() => bind(find({ a: { _bsontype: 'Long' } }))).toThrow(refused);
+});
