@@ -137,7 +137,7 @@ export class PostgresConnection implements Connection {
     } catch (err) {
       if (err instanceof RefusedPlan && options.inTransaction) throw new NothingRan(err);
       const told = err instanceof RefusedPlan ? this.#rejected(err.body, statement) : err;
-      const isSent = options.beforeCommit === undefined ? this.#isSent : this.#isCommitting;
+      const isSent = isHeld(kind, options) ? this.#isCommitting : this.#isSent;
       throw toOutcome(this.#cancellation.isAsked ? toCancelled(told) : told, { kind, isSent });
     } finally {
       this.#running = false;

@@ -250,6 +250,22 @@ describe.skipIf(url === undefined)('PostgreSQL (needs POSTGRES_URL)', () => {
     await ask(connection, 'DROP TABLE hub_held', { kind: 'standalone' });
   });
 
+  it.each([{ dryRun: true }, { maxAffected: 9 }])(
+    'says that a write with %o was not made whose connection broke before COMMIT',
+    async (options) => {
+      await ask(connection, 'CREATE TABLE hub_ended (a boolean)', { kind: 'standalone' });
+      const other = await open();
+      const text = 'INSERT INTO hub_ended SELECT pg_terminate_backend(pg_backend_pid())';
+      const ended = {
+        code: 'SOURCE_UNREACHABLE',
+        message: expect.stringContaining('before the statement ran'),
+      };
+      await expect(ask(other, text, { kind: 'write', ...options })).rejects.toMatchObject(ended);
+      expect((await ask(connection, 'SELECT * FROM hub_ended')).data).toEqual([]);
+      await ask(connection, 'DROP TABLE hub_ended', { kind: 'standalone' });
+    },
+  );
+
   it('do not count what a function writes, and roll it back with the rest', async () => {
     const body = 'INSERT INTO hub_beside SELECT generate_series(1, 5) RETURNING 1';
     for (const text of [
