@@ -83,7 +83,7 @@ export interface SourceFacts {
   /** True if the server rejects session settings in the start-up message; PostgreSQL only. */
   refusesOptions?: boolean;
   /** True if a pooler can run each transaction in another session; PostgreSQL only. */
-  sharesSessions?: boolean;
+  sharesSessions?: boolean | undefined;
   /** The server that accepted the last connection; PostgreSQL only. */
   server?: { host: string; port: number };
 }

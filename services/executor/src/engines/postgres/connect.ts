@@ -115,7 +115,8 @@ const probeTimeoutMs = 1_000;
 /**
  * Detects a pooler that can run each transaction in another session. In such sessions, the hub's settings would affect
  * other applications, and theirs would change the hub's results. So this runs before anything is set, unless the server
- * accepted the start-up options. If the pooler has no room for a second client, the source's setting decides.
+ * accepted the start-up options. If the pooler has no room for a second client, the source's setting decides, and the next
+ * connection finds out.
  */
 async function findSharing(
   probe: (signal: AbortSignal) => Promise<boolean>,
@@ -123,8 +124,8 @@ async function findSharing(
 ): Promise<boolean> {
   const bound = AbortSignal.any([signal, AbortSignal.timeout(probeTimeoutMs)]);
   if (facts.refusesOptions !== true) return false;
-  facts.sharesSessions ??= await probe(bound).catch(() => false);
-  return facts.sharesSessions;
+  facts.sharesSessions ??= await probe(bound).catch(() => undefined);
+  return facts.sharesSessions ?? false;
 }
 
 const roundsMax = 3;

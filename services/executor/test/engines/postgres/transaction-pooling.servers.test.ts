@@ -7,7 +7,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createPostgresEngine } from '../../../src/engines/postgres/index.ts';
-import type { Connection, ConnectSettings } from '../../../src/ports/engine.ts';
+import type { Connection, ConnectSettings, SourceFacts } from '../../../src/ports/engine.ts';
 import { ask, dial, settingsOf } from '../../fixture.ts';
 
 const { PGBOUNCER_TRANSACTION_URL: url, POSTGRES_URL: serverUrl } = process.env;
@@ -273,6 +273,18 @@ describe.skipIf(!here)(
         pooling: 'session',
       });
       expect(await session.suggestPooling?.(AbortSignal.timeout(60_000))).toBeUndefined();
+    });
+
+    it('is detected by a later connection if the pooler had no room for the client that shows it', async () => {
+      const facts: SourceFacts = {};
+      let dials = 0;
+      const dialTwice: typeof dial = (host, port) =>
+        ++dials === 3 ? Promise.reject(new Error('no room')) : dial(host, port);
+      const deps = { dial: dialTwice, signal: AbortSignal.timeout(20_000), facts };
+      opened.push(await engine.connect({ ...settings, pooling: 'session' }, deps));
+      expect(facts.sharesSessions).toBeUndefined();
+      opened.push(await engine.connect({ ...settings, pooling: 'session' }, deps));
+      expect(facts.sharesSessions).toBe(true);
     });
   },
 );
