@@ -29,6 +29,7 @@ import { type CompiledSession, compileSession, outsideOfTransaction } from '@dat
 import type { QueryDefinition } from '../definitions/definition.ts';
 import type { RunOptions, Signature, Statement } from '../ports/engine.ts';
 import { keyLimits } from './key-limits.ts';
+import { statementKey } from './statement-key.ts';
 
 /** The values of a call: JSON objects as text, so that no digit is lost; empty for none. */
 export interface CallValues {
@@ -118,7 +119,7 @@ export function compileQuery(definition: QueryDefinition): PreparedStatement {
   const validate = compileStatement(cache.validate, { ...options, command: 'SELECT' });
   // Saving refuses them now, but older releases stored them.
   if (unknownVariables(validate, compiled).length > 0) return query;
-  const named = { ...definition, queryId: `${definition.queryId}.validate` };
+  const named = { ...definition, queryId: `${definition.queryId}.validate`, text: cache.validate };
   query.validation = new CompiledQuery(validate, named, session);
   return query;
 }
@@ -157,7 +158,6 @@ class CompiledQuery implements PreparedQuery {
   validation: PreparedQuery | undefined;
   readonly #compiled: CompiledStatement;
   readonly #declared: Map<string, Variable>;
-  /** The name of the prepared statement on a connection, different for each query and version. */
   readonly #key: string;
   readonly #comment: string | undefined;
   readonly #errors: string | undefined;
@@ -169,7 +169,7 @@ class CompiledQuery implements PreparedQuery {
     definition: QueryDefinition,
     session: CompiledSession | undefined,
   ) {
-    const { queryId, versionNumber, variables, errors } = definition;
+    const { variables, errors } = definition;
     this.kind = compiled.kind;
     this.names =
       session === undefined || session.variables.length === 0
@@ -179,7 +179,7 @@ class CompiledQuery implements PreparedQuery {
     this.#claims = claimsOf(parseSession(definition.source.sessionJson));
     this.uncounted = compiled.uncounted;
     this.#compiled = compiled;
-    this.#key = `${queryId}.${versionNumber}`;
+    this.#key = statementKey(definition);
     this.#comment = commentOf(definition);
     this.#errors = errors;
     this.#declared = new Map(variables.map((variable) => [variable.key, variable]));
