@@ -3,12 +3,20 @@
 import { randomUUID } from 'node:crypto';
 import type { EngineName } from '@datahub/contract/engines';
 import { expect, it } from 'vitest';
-import type { RunOptions, Statement } from '../../src/ports/engine.ts';
+import { createEngines } from '../../src/engines/index.ts';
+import type { Connection, RunOptions, Statement } from '../../src/ports/engine.ts';
 import type { RowSink } from '../../src/ports/row-sink.ts';
 import { createResponseWriter } from '../../src/result/response-writer.ts';
-import { ask, connect, operateMysql } from '../fixture.ts';
+import { ask, dial, operateMysql, settingsOf } from '../fixture.ts';
 
 const { POSTGRES_URL, PGBOUNCER_TRANSACTION_URL, MARIADB_URL } = process.env;
+
+const connect = async (engine: EngineName, url: string) => {
+  const pooling = url === PGBOUNCER_TRANSACTION_URL ? 'transaction' : 'session';
+  const deps = { dial, signal: AbortSignal.timeout(60_000) };
+  const settings = { ...settingsOf(engine, url), pooling } as const;
+  return (await createEngines()[engine].connect(settings, deps)) as Connection;
+};
 
 /** Longer than rows wait for others. */
 const lateMs = 60;
