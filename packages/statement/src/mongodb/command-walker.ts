@@ -37,10 +37,13 @@ const schemasByName = new Set(['properties', 'patternProperties', 'dependencies'
 
 export class CommandWalker {
   readonly #out: TemplateWriter;
+  readonly #moved: ReadonlySet<string>;
   #depth = 0;
 
-  constructor(out: TemplateWriter) {
+  /** `moved` are the members that have another place than in the text. */
+  constructor(out: TemplateWriter, moved: ReadonlySet<string>) {
     this.#out = out;
+    this.#moved = moved;
   }
 
   /** A constant of the query, without variables. */
@@ -53,6 +56,18 @@ export class CommandWalker {
 
   /** A value, of any depth. */
   readonly plain: Walk = (value, pointer) => this.#value(value, pointer, { form: 'plain', walk: this.plain });
+
+  /** The fields of a sort, in their order. */
+  readonly order: Walk = (value, pointer) => {
+    const names = isObject(value) ? Object.keys(value) : [];
+    const moved = names.length > 1 ? names.find((name) => this.#moved.has(name)) : undefined;
+    if (moved !== undefined)
+      throw reject(
+        below(pointer, moved),
+        'cannot stand there: the hub puts names that are whole numbers in front of others',
+      );
+    this.written(this.plain)(value, pointer);
+  };
 
   /** A value that some versions of MongoDB take as an expression, and others do not. */
   readonly #operandValue: Walk = (value, pointer) =>
@@ -80,7 +95,7 @@ export class CommandWalker {
     }),
     ...this.#withParts(['$top', '$topN', '$bottom', '$bottomN', '$sortArray'], {
       ...{ input: this.expression, output: this.expression, n: this.expression },
-      sortBy: this.written(this.plain),
+      sortBy: this.order,
     }),
     ...this.#withParts(['$shift'], { output: this.expression, by: this.plain, default: this.expression }),
     ...this.#withParts(['$expMovingAvg'], { input: this.expression, N: this.plain, alpha: this.plain }),
@@ -173,7 +188,7 @@ export class CommandWalker {
         $each: this.plain,
         $slice: this.plain,
         $position: this.plain,
-        $sort: this.written(this.plain),
+        $sort: this.order,
       });
     },
     // An object is a filter of the elements.
@@ -215,7 +230,8 @@ export class CommandWalker {
     ),
     ...Object.fromEntries(['$count', '$unwind', '$unset'].map((name) => [name, this.fixed])),
     ...Object.fromEntries(['$limit', '$skip'].map((name) => [name, this.plain])),
-    ...Object.fromEntries(['$sort', '$sample'].map((name) => [name, this.written(this.plain)])),
+    $sort: this.order,
+    $sample: this.written(this.plain),
     ...Object.fromEntries(['$search', '$searchMeta'].map((name) => [name, this.#search])),
     $match: this.filter,
     $facet: (value, at) => this.#members(this.#object(value, at, 'pipelines'), at, () => this.pipeline),
@@ -234,7 +250,7 @@ export class CommandWalker {
     $setWindowFields: (value, at) =>
       this.#parts(value, at, {
         partitionBy: this.expression,
-        sortBy: this.written(this.plain),
+        sortBy: this.order,
         output: this.#windowFields,
       }),
     $geoNear: (value, at) =>

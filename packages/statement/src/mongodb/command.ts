@@ -10,7 +10,15 @@ import { HubError } from '@datahub/service-kit/call/error';
 import { lineAndColumn } from '../sql/lexer.ts';
 import { noFacts } from '../sql/nullability.ts';
 import type { CompiledStatement, StatementKind } from '../types.ts';
-import { contextInvalid, declare, parseValue, resolveValues, UsedCharacters, type Value } from '../values.ts';
+import {
+  contextInvalid,
+  declare,
+  parseValue,
+  resolveValues,
+  toJsonText,
+  UsedCharacters,
+  type Value,
+} from '../values.ts';
 import { CommandWalker, type Walk } from './command-walker.ts';
 import { isObject, type ValueFault, valueText } from './extended-json.ts';
 import { below, reject, TemplateWriter } from './template.ts';
@@ -41,7 +49,7 @@ export function compileCommand(
   if (options.command !== verb && options.command !== name.toUpperCase())
     throw mismatch(name, verb, options.command);
   const out = new TemplateWriter((key) => declared.has(key));
-  writeCommand(command, name, out);
+  writeCommand(command, name, { out, walker: new CommandWalker(out, movedNames(text, command)) });
   const { pieces, placeholders } = out.template;
   const names = [...new Set(placeholders.map(({ variable }) => variable))];
   const numbers = new Map(names.map((key, number) => [key, number]));
@@ -133,6 +141,21 @@ function refuseDuplicates(text: string): void {
   }
 }
 
+const wholeNumberName = /"\d+"\s*:/;
+const textOrName = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?/g;
+
+/** The members that the parser moved: in an object, names that are whole numbers come first, in ascending order. */
+function movedNames(text: string, parsed: Record<string, Value>): Set<string> {
+  if (!wholeNumberName.test(text)) return new Set();
+  const read = namesIn(toJsonText(parsed));
+  return new Set(namesIn(text).filter((name, i) => name !== read[i]));
+}
+
+const namesIn = (json: string): string[] =>
+  [...json.matchAll(textOrName)].flatMap(([token, colon]) =>
+    colon === undefined ? [] : [JSON.parse(token.slice(0, -colon.length))],
+  );
+
 /** Nearly all objects of a large command have one member, so a set is made for the second one. */
 const withName = (names: Set<string> | string | undefined, name: string): Set<string> | string => {
   if (names === undefined) return name;
@@ -166,8 +189,11 @@ function endsTooEarly(text: string): boolean {
   return true;
 }
 
-function writeCommand(command: Record<string, Value>, name: string, out: TemplateWriter): void {
-  const walker = new CommandWalker(out);
+function writeCommand(
+  command: Record<string, Value>,
+  name: string,
+  { out, walker }: { out: TemplateWriter; walker: CommandWalker },
+): void {
   const walks = fieldsOf(walker)[name] as Record<string, Walk>;
   const target = command[name];
   if (typeof target !== 'string' || !/^[^$\0]{1,255}$/.test(target)) {
@@ -202,7 +228,7 @@ function fieldsOf(walker: CommandWalker): Record<string, Record<string, Walk>> {
     find: {
       filter,
       projection: walker.written(expression),
-      sort: walker.written(plain),
+      sort: walker.order,
       skip: plain,
       limit: plain,
       hint: fixed,

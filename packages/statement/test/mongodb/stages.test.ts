@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { compileCommand } from '../../src/mongodb/command.ts';
 import { aggregate, bind, literal, run, text, update } from '../command-fixture.ts';
 
 const stageOf = (stage: object) => (run(aggregate(stage)).pipeline as object[])[0];
@@ -56,6 +57,21 @@ describe('a stage', () => {
     expect(() => bind(near(':p'), { p: point })).toThrow(refused);
     const maxDistance = aggregate({ $geoNear: { near: [1, 2], maxDistance: ':x' } });
     expect(() => run(maxDistance)).toThrow(refused);
+  });
+
+  it('a sort keeps the order of its fields, or is refused', () => {
+    const ordered = { '2023': 1, '2024': -1, name: 1 };
+    const compile = (sort: string) => () =>
+      compileCommand(`{"find": "o", "filter": {"b": 1, "7": 2}, "sort": ${sort}}`, {
+        command: 'SELECT',
+        variables: [],
+      });
+    expect(compile(JSON.stringify(ordered))).not.toThrow();
+    expect(compile('{"2024": -1}')).not.toThrow();
+    for (const sort of ['{"2024": -1, "2023": 1}', '{"name": 1, "2024": -1}'])
+      expect(compile(sort)).toThrow('puts names that are whole numbers in front');
+    const stage = '{"aggregate": "o", "pipeline": [{"$sort": {"a": 1, "0": 1}}]}';
+    expect(() => compileCommand(stage, { command: 'SELECT', variables: [] })).toThrow('/pipeline/0/$sort/0 ');
   });
 
   it('an argument of an operator that is no expression is no literal', () => {
