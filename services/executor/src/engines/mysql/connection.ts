@@ -11,12 +11,12 @@ import {
   unreported,
 } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
-import { Cancellation } from '../shared/cancellation.ts';
 import { isHeld, toOutcome } from '../shared/outcomes.ts';
 import {
   brokenError,
   ConnectionEnds,
   controlError,
+  isStopped,
   leftOpenError,
   reported,
   stoppedError,
@@ -51,6 +51,7 @@ import {
   track,
 } from './session.ts';
 import { execute, type Prepared, PreparedStatements, prepareUndone } from './statements.ts';
+import { Stops } from './stops.ts';
 import { usesSession } from './text.ts';
 import { createTransactions } from './transactions.ts';
 import { ok, type Response, Wire } from './wire.ts';
@@ -84,19 +85,21 @@ export class MysqlConnection implements Connection {
     this.#formats.note(status);
     return true;
   };
-  readonly #cancellation = new Cancellation();
+  readonly #stops: Stops;
   /** Of the running statement. */
   #isRead = false;
   /** True once the running statement itself was sent. */
   #isSent = false;
-  /** True once it was answered. */
-  #hasEnded = false;
   readonly transactions: Transactions;
 
   constructor(session: MysqlSession) {
     this.#session = session;
     this.serverVersion = session.serverVersion;
     this.#wire = new Wire(session.socket, session);
+    this.#stops = new Stops({
+      ...{ canceller: session.canceller, threadId: session.threadId },
+      ...{ busy: () => this.#wire.busy, resume: () => this.#wire.resume() },
+    });
     this.#controls = new Controls(session.isMariadb);
     this.#formats = new SessionFormats({
       ...{ isMariadb: session.isMariadb, rows: (query) => this.#rows(query) },
@@ -112,8 +115,13 @@ export class MysqlConnection implements Connection {
       ...{ hasExtended: session.hasExtended, readOnIn: (turn) => this.#wire.readOnIn(turn) },
       // MySQL reports a row and success for a SLEEP() that was killed, perhaps before it answers the KILL.
       discarding: () => this.#cancellation.isAsked && (this.#isRead || this.#cancellation.dropsRows()),
+      dropped: () => this.#isRead && this.#stops.dropped(),
       ...{ pause: () => this.#wire.pause(), resume: () => this.#wire.resume() },
     };
+  }
+
+  get #cancellation() {
+    return this.#stops.cancellation;
   }
 
   get broken(): boolean {
@@ -150,10 +158,9 @@ export class MysqlConnection implements Connection {
   }
 
   async run(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
-    this.#cancellation.reset();
+    this.#stops.begin();
     this.#isRead = statement.kind === 'read';
     this.#isSent = false;
-    this.#hasEnded = false;
     const key = keyOf(statement, this.#session.isMariadb);
     const next = typeof options.snapshot === 'object' ? options.snapshot.next : undefined;
     const known = this.#prepared.get(key);
@@ -240,8 +247,12 @@ export class MysqlConnection implements Connection {
     const outcome: Outcome = { hasRows: false };
     const reader = new ResultReader({ prepared, sink, outcome, allResults: options.allResults }, this.#host);
     const responses = [...before.responses, reader.response, ...after.responses];
-    const { begun, ran, ended } = await this.#wire.exchange(responses, before.responses.length);
-    this.#hasEnded = true;
+    const { begun, ended, ...own } = await this.#wire.exchange(responses, before.responses.length);
+    const cut = await this.#stops.end();
+    if (cut === 'unknown') this.#broken = true;
+    const isCut = cut === 'made' && isStopped(own.ran);
+    if (isCut) reader.cut(run.inOpenTransaction);
+    const ran = isCut ? undefined : own.ran;
     // In MariaDB, LASTVAL() of a sequence outlives a write, and the server does not report this change.
     this.#changed ||= reader.sessionChanged || (!isRead && this.#session.isMariadb);
     // A misplaced write ran in the wrong transaction. Closing the session rolls back a transaction that is still open.
@@ -312,14 +323,13 @@ export class MysqlConnection implements Connection {
   }
 
   async #control<T>(work: () => Promise<T>): Promise<T> {
-    this.#cancellation.reset();
-    this.#hasEnded = false;
+    this.#stops.begin();
     try {
       return await work();
     } catch (err) {
       throw await this.#toReported(err, { text: '' });
     } finally {
-      this.#hasEnded = true;
+      await this.#stops.end();
       if (this.#cancellation.isPending) this.#broken = true;
     }
   }
@@ -355,19 +365,7 @@ export class MysqlConnection implements Connection {
     await done;
   }
 
-  cancel(signal: AbortSignal): Promise<void> {
-    this.#cancellation.ask();
-    return this.#session.canceller.cancelStatement({
-      threadId: this.#session.threadId,
-      // A KILL must not stop what follows the statement.
-      busy: () => this.#wire.busy && !this.#hasEnded,
-      signal,
-      onKilled: () => {
-        this.#cancellation.answered();
-        this.#wire.resume();
-      },
-    });
-  }
+  cancel = (signal: AbortSignal): Promise<void> => this.#stops.cancel(signal);
 
   ping = (): Promise<void> => this.#command(protocol.ping, ok);
 

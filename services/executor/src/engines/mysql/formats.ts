@@ -51,8 +51,9 @@ export class SessionFormats {
    */
   async settle(reader: ResultReader, staysOpen: boolean): Promise<HubError | undefined> {
     this.note(reader);
-    // MariaDB reports behind rows that the session changed, but not what.
-    if (reader.sessionChanged && this.#session.isMariadb && reader.formats.size > 0)
+    // MariaDB reports behind rows that the session changed, but not what. Behind a cut result neither server does.
+    const isToldWhat = !this.#session.isMariadb && !reader.isCut;
+    if (reader.sessionChanged && !isToldWhat && reader.formats.size > 0)
       for (const [name] of await this.#session.rows(changedFormats)) this.#foreign.add(name as string);
     const changed = [...reader.formats].find((name) => this.#foreign.has(name));
     if (changed !== undefined) return formatError(changed);

@@ -26,6 +26,8 @@ export interface ResultOptions {
 export interface ResultHost {
   hasExtended: boolean;
   discarding: () => boolean;
+  /** Called for each row that is dropped because no more are taken. */
+  dropped: () => void;
   pause: () => void;
   resume: () => void;
   /** Reads the next packet in that turn. */
@@ -40,6 +42,7 @@ export class ResultReader {
   sessionChanged = false;
   /** The formats that it changed. */
   readonly changed = new Set<Format>();
+  isCut = false;
   /** True if the session is in a transaction after the statement. */
   inTransaction = false;
   /** The error of a row that could not be written. Later rows were dropped. */
@@ -82,6 +85,13 @@ export class ResultReader {
         return false;
     }
   };
+
+  /** The server was made to end the statement, so that it did not report what that changed. */
+  cut(inTransaction: boolean): void {
+    this.isCut = true;
+    this.#noteStatus({ sessionChanged: true, inTransaction });
+    this.#options.outcome.affectedRows = this.#rowsSeen;
+  }
 
   /** The settings by which the server wrote the values that the sink got. */
   get formats(): Set<Format> {
@@ -145,7 +155,11 @@ export class ResultReader {
     if (!this.#isAnswer) return;
     this.#rowsSeen++;
     const { sink } = this.#options;
-    if (this.#host.discarding() || this.failure !== undefined || sink.truncated) return;
+    if (this.#host.discarding()) return;
+    if (this.failure !== undefined || sink.truncated) {
+      this.#host.dropped();
+      return;
+    }
     const columns = this.#columns as ResultColumns;
     if (findFields(source, start, columns) > end) throw new RangeError('A row is shorter than its fields.');
     try {
@@ -176,7 +190,7 @@ export class ResultReader {
     this.#host.resume();
   }
 
-  #noteStatus({ sessionChanged, inTransaction }: Status): void {
+  #noteStatus({ sessionChanged, inTransaction }: Pick<Status, 'sessionChanged' | 'inTransaction'>): void {
     this.sessionChanged ||= sessionChanged;
     this.inTransaction = inTransaction;
   }

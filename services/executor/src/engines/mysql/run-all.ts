@@ -90,7 +90,10 @@ async function sendSome(
   const { wire, session, close, restoreValues } = host;
   const { hasExtended } = session;
   const ignore = () => {};
-  const own = { hasExtended, discarding: () => true, pause: ignore, resume: ignore, readOnIn: ignore };
+  const own = {
+    ...{ hasExtended, discarding: () => true, dropped: ignore },
+    ...{ pause: ignore, resume: ignore, readOnIn: ignore },
+  };
   const outcomes: Outcome[] = [];
   const parts: Buffer[] = [];
   const readers: ResultReader[] = [];
