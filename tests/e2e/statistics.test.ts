@@ -207,6 +207,26 @@ describe('the usage of a query', () => {
   });
 });
 
+describe('the usage of a query that no request executes by its own route', () => {
+  it('counts the runs of watches, comparisons of rows, and texts to label', async () => {
+    const queryId = await store('used besides', { query: "SELECT 'late' AS body" });
+    const body = { hubId, queryId, label: 'w', schedule: { everyS: 86_400 }, when: 'always' };
+    const { watchId } = await api.ok(api.post('/v1/watches', body));
+    await api.ok(api.post(`/v1/watches/${watchId}/run`));
+    const draft = { sourceId, query: "SELECT 'lost' AS body", compareTo: queryId };
+    await api.ok(api.post('/v1/queries/check', draft));
+    await api.ok(api.post('/v1/queries/check', { ...draft, diff: true }));
+    const { id } = await api.ok(api.post('/v1/classifiers', {}));
+    const examples = ['late', 'early'].map((context) => ({ label: context, context }));
+    await api.ok(api.post(`/v1/classifiers/${id}/train`, { examples }));
+    await api.ok(api.get(`/v1/classifiers/${id}/examples?sort=uncertain&text=body&queryId=${queryId}`));
+    await expect
+      .poll(async () => (await api.ok(api.get(`/v1/queries/${queryId}/usage`))).count, { timeout: 60_000 })
+      .toBe(3);
+    await api.ok(api.delete(`/v1/watches/${watchId}`));
+  });
+});
+
 describe('the usage of a key', () => {
   it('is counted over all queries by day, for keys that may list keys', async () => {
     const { keyId, key } = await api.ok(api.post('/v1/keys', { name: 'all queries', scopes: ['*'] }));

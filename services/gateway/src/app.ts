@@ -54,7 +54,7 @@ import type { Upstreams } from './upstreams.ts';
 export interface AppDeps extends AccessDeps {
   upstreams: Upstreams;
   events: GatewayEvents;
-  usage: UsageCounter;
+  usage: Omit<UsageCounter, 'ran'>;
   tracing?: Tracing | undefined;
   readiness: Readiness;
   /** See `ResourceDeps`. */

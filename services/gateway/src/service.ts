@@ -22,7 +22,7 @@ import type { SignIn } from './open/sign-in.ts';
 import { createSessionReader } from './people/cookies.ts';
 import { createRefreshRunner } from './people/refresh-runner.ts';
 import { createGatewayEvents } from './telemetry/events.ts';
-import { createUsageCounter } from './telemetry/usage-counter.ts';
+import { createUsageCounter, type UsageCounter } from './telemetry/usage-counter.ts';
 import type { Upstreams } from './upstreams.ts';
 import { createWatchRunner } from './watches/watch-runner.ts';
 
@@ -78,7 +78,7 @@ export async function openGateway(config: GatewayConfig, deps: GatewayDeps): Pro
   await app.listen({ host: config.host, port: config.port }).catch((err) => {
     throw cannotListen('PORT', err);
   });
-  if (config.ownWork) ownWork = startOwnWork(config, deps);
+  if (config.ownWork) ownWork = startOwnWork(config, { ...deps, usage });
   const metricsText = async () => (await events.metrics()) + lagText(ownWork?.lagMs() ?? 0);
   const allMetrics = async () => (await metricsText()) + ((await deps.otherMetrics?.()) ?? '');
   const metrics = await serveMetrics(allMetrics, { host: config.host, port: config.metricsPort });
@@ -127,7 +127,7 @@ const waysIn = ({ publicOrigin, oauth, oidc }: GatewayConfig) => ({
 });
 
 /** What no client asks for at the moment. */
-function startOwnWork({ oidc }: GatewayConfig, deps: GatewayDeps) {
+function startOwnWork({ oidc }: GatewayConfig, deps: GatewayDeps & { usage: UsageCounter }) {
   const [watches, jobs] = [createWatchRunner(deps), createJobRunner(deps)];
   const refreshes = oidc && createRefreshRunner(oidc, deps);
   return {

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from http.client import IncompleteRead
 from typing import Any, Literal, NotRequired, TypedDict, Unpack
-from uuid import UUID
+from uuid import UUID, uuid4
 
 
 class ProblemError(Exception):
@@ -184,7 +184,8 @@ class Hub:
         data = None
         if body is not None:
             headers["content-type"] = "application/json"
-            data = json.dumps(body, default=_to_json, allow_nan=False).encode()
+            text = json.dumps(body, default=_to_json, allow_nan=False)
+            data = _decimals.sub(r"\1", text).encode()
         request = urllib.request.Request(self._url + path, data, headers)
         try:
             return _opener.open(request, timeout=self._timeout)
@@ -211,9 +212,18 @@ _id_of_classifier = re.compile(r"[a-z][a-z0-9-]*\.clfr\.[\w-]+")
 _opener = urllib.request.build_opener(_NoRedirects)
 
 
+# A decimal is written as a text with this mark, which nobody knows before, and then as a number with its digits.
+_mark = uuid4().hex
+_decimals = re.compile(f'"{_mark}([^"]*)"')
+
+
 def _to_json(value: object) -> str:
     if isinstance(value, date):
         return value.isoformat()
-    if isinstance(value, (Decimal, UUID)):
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise ValueError(f"{value} cannot be sent: JSON has no such number.")
+        return f"{_mark}{value}"
+    if isinstance(value, UUID):
         return str(value)
     raise TypeError(f"A value of the type {type(value).__name__} cannot be sent.")

@@ -56,12 +56,17 @@ describe.runIf(hasPython)('the library of a Python module (needs Python 3.11)', 
 
   const port = () => (server.address() as AddressInfo).port;
   /** The rows that came, and the error after them. */
-  const call = async (place: string, method: string, query = 'q'): Promise<string> => {
+  const call = async (
+    place: string,
+    method: string,
+    { query = 'q', values = '{}' } = {},
+  ): Promise<string> => {
     const code = `
+from decimal import Decimal
 from hub import Hub
 seen = []
 try:
-    seen.extend(Hub("http://127.0.0.1:${port()}/${place}", "k").${method}("${query}", {}))
+    seen.extend(Hub("http://127.0.0.1:${port()}/${place}", "k").${method}("${query}", ${values}))
 except Exception as err:
     print(seen, type(err).__name__, getattr(err, "status", None))
 else:
@@ -81,11 +86,19 @@ else:
 
   it('names a query by its id, or by paths', async () => {
     bodies.length = 0;
-    for (const query of ['dh.q.1', 'shop/orders/by-region']) await call('row', 'rows', query);
+    for (const query of ['dh.q.1', 'shop/orders/by-region']) await call('row', 'rows', { query });
     expect(bodies.map((body) => JSON.parse(body))).toEqual([
       { queryId: 'dh.q.1', context: {}, options: { ending: true } },
       { hubId: 'shop', path: 'orders/by-region', context: {}, options: { ending: true } },
     ]);
+  });
+
+  it('sends decimals as numbers with their digits, wherever they are', async () => {
+    bodies.length = 0;
+    const values = '{"a": Decimal("1.50"), "doc": {"n": [Decimal("12345678901234567890.1"), 1.5, "1.5"]}}';
+    await call('row', 'rows', { values });
+    expect(bodies[0]).toContain('"context": {"a": 1.50, "doc": {"n": [12345678901234567890.1, 1.5, "1.5"]}}');
+    expect(await call('row', 'rows', { values: '{"a": Decimal("NaN")}' })).toBe('[] ValueError None');
   });
 
   it('tells a row from the line that says that rows are missing', async () => {

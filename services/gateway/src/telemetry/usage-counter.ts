@@ -18,6 +18,8 @@ import type { Upstreams } from '../upstreams.ts';
 
 export interface UsageCounter {
   answered(request: FastifyRequest, reply: FastifyReply): void;
+  /** A query was executed, or failed, that no request asked for. */
+  ran(principal: Principal, queryId: string, failure?: HubError): void;
   /** Sends the remaining counts. */
   close(): Promise<void>;
 }
@@ -102,6 +104,16 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
   const timer = setInterval(() => void flush(), intervalMs);
   timer.unref();
 
+  const count = (principal: Principal, { action, resourceId, failed = false }: Done): void => {
+    if (hours.size >= waitingMax) {
+      lost++;
+      return;
+    }
+    const user = action === 'query.execute' ? placeOf(principal) : undefined;
+    hours.at(nowMs()).add(principal, { action, resourceId, count: 1, failed: failed ? 1 : 0, user });
+    if (hours.size >= entriesMax) void flush();
+  };
+
   return {
     answered: (request, reply) => {
       const route = request.context?.route;
@@ -109,17 +121,13 @@ export function createUsageCounter(options: UsageCounterOptions): UsageCounter {
       const principal = request.context?.principal;
       const status = reply.raw.statusCode;
       if (action === undefined || principal === undefined || uncountedStatuses.has(status)) return;
-      if (hours.size >= waitingMax) {
-        lost++;
-        return;
-      }
-      const counts = hours.at(nowMs());
-      for (const use of usesOf(request, action)) {
-        const user = use.action === 'query.execute' ? placeOf(principal) : undefined;
-        const failed = use.failed ?? hasFailed(request, reply);
-        counts.add(principal, { ...use, count: 1, failed: failed ? 1 : 0, user });
-      }
-      if (hours.size >= entriesMax) void flush();
+      for (const use of usesOf(request, action))
+        count(principal, { ...use, failed: use.failed ?? hasFailed(request, reply) });
+    },
+
+    ran: (principal, resourceId, failure) => {
+      if (failure !== undefined && isRefused(failure)) return;
+      count(principal, { action: 'query.execute', resourceId, failed: failure !== undefined });
     },
 
     close: async () => {

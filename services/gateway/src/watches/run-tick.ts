@@ -13,6 +13,7 @@ import {
 } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import { repeated } from '../rows/repeated.ts';
+import type { UsageCounter } from '../telemetry/usage-counter.ts';
 import type { Upstreams } from '../upstreams.ts';
 import { executeWatch, type RunBefore, Untold, type WatchExecution } from './execute-watch.ts';
 import { type Found, rowsOfDigest } from './found-rows.ts';
@@ -24,6 +25,7 @@ export interface TickDeps {
   closing: CallStop;
   /** A permit for each run that keeps many rows in memory. */
   largeRuns: LargeRuns;
+  usage: Pick<UsageCounter, 'ran'>;
   /** Called for a fault of the hub. */
   onFailure(err: unknown): void;
 }
@@ -89,7 +91,7 @@ type Ended = Partial<Found> & {
 
 async function execute(
   tick: TakenTick,
-  { upstreams, onFailure }: TickDeps,
+  { upstreams, usage, onFailure }: TickDeps,
   { stop, callCtx, memory }: { stop: CallStop; callCtx: () => CallContext; memory: RunMemory },
 ): Promise<Ended> {
   const { settings, writes, principal } = tick;
@@ -101,9 +103,13 @@ async function execute(
   try {
     const before = toBefore(tick, upstreams, callCtx);
     const run = { settings, writes, dryRun: false, before, executor: upstreams.executor, ctx, memory };
-    return { outcome: 'ok', ...(await executeVersion(run, version)), queryVersion: version.number };
+    const found = await executeVersion(run, version);
+    usage.ran(principal, settings.queryId);
+    return { outcome: 'ok', ...found, queryVersion: version.number };
   } catch (err) {
-    const { code, message } = toHubError(err);
+    const failure = toHubError(err);
+    const { code, message } = failure;
+    usage.ran(principal, settings.queryId, failure);
     if (code === 'INTERNAL') onFailure(err);
     // A write whose answer was lost is never started again.
     const isLost = err instanceof HubError && err.lost === true;

@@ -6,7 +6,7 @@ import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import { countByAccount } from '@datahub/service-kit/usage';
 import type { Upstreams } from '../upstreams.ts';
 import { LargeRuns } from './run-memory.ts';
-import { closingReason, runTick } from './run-tick.ts';
+import { closingReason, runTick, type TickDeps } from './run-tick.ts';
 
 export interface WatchRunner {
   /** A watch was made or changed here, or is to run now. */
@@ -17,7 +17,7 @@ export interface WatchRunner {
   close(): Promise<void>;
 }
 
-export interface WatchRunnerDeps {
+export interface WatchRunnerDeps extends Pick<TickDeps, 'usage'> {
   upstreams: Pick<Upstreams, 'catalog' | 'executor'>;
   logger: Logger;
   pollMs?: number;
@@ -33,6 +33,7 @@ const closeMsDefault = 3_000;
 
 export function createWatchRunner({
   upstreams,
+  usage,
   logger,
   pollMs = 500,
   closeMs = closeMsDefault,
@@ -53,7 +54,7 @@ export function createWatchRunner({
     const { ticks, nextInMs = 0, ...lag } = await upstreams.catalog.takeTicks({ limit, ...share }, ctx);
     lagMs = lag.lagMs;
     for (const tick of ticks) {
-      const run = runTick(tick, { upstreams, closing, largeRuns, onFailure });
+      const run = runTick(tick, { upstreams, usage, closing, largeRuns, onFailure });
       running.set(run, tick.principal?.accountId ?? '');
       void run.then(() => {
         running.delete(run);

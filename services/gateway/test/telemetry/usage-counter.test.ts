@@ -80,6 +80,16 @@ it('sums up by key and query, with what failed', async () => {
   ]);
 });
 
+it('counts what ran without a request, unless it was refused', async () => {
+  const principal = { accountId: 'a', keyId: 'k', scopes: ['*'], limits: undefined };
+  usage.ran(principal, 'one');
+  usage.ran(principal, 'one', new HubError('SOURCE_BROKEN', 'broken'));
+  usage.ran(principal, 'one', new HubError('NOT_FOUND', 'gone'));
+  await usage.close();
+  const uses = [{ action: 'query.execute', resourceId: 'one', count: 2, failed: 1 }];
+  expect(calls).toEqual([{ keyId: 'k', uses }]);
+});
+
 it('counts what the console runs apart', async () => {
   answer('one', { headers: { 'x-datahub-form': 'console' } });
   answer('one', { headers: { 'x-datahub-form': 'other' } });

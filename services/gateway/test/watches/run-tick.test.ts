@@ -13,6 +13,7 @@ const tick = {
 
 it('goes on with a run, and says how it ended, while the store does not say whether it wrote', async () => {
   const ended: EndTickRequest[] = [];
+  const ran: unknown[] = [];
   let beats = 0;
   const catalog = {
     keepTick: async () => {
@@ -35,8 +36,10 @@ it('goes on with a run, and says how it ended, while the store does not say whet
     upstreams: { catalog, executor },
     closing: new CallStop(),
     largeRuns: new LargeRuns(),
+    usage: { ran: (...one: unknown[]) => void ran.push(one) },
     onFailure,
   };
   await runTick(tick, deps as unknown as TickDeps);
   expect(ended.map(({ outcome }) => outcome)).toEqual(['ok', 'ok']);
+  expect(ran).toEqual([[tick.principal, 'q']]);
 });

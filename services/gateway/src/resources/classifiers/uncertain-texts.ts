@@ -67,6 +67,7 @@ export async function readUncertain(
     for (const batch of batches(texts))
       for (const one of await predictor.predict(batch)) found.add(one, one.scores);
   };
+  request.use = { action: 'query.execute', resourceId: queryId };
   const reader = new RowReader({ use, stop });
   const options = { dryRun: false, meta: false, numbersAsStrings: false, maxRows: predictor.rowsMax };
   const execution = { queryId, contextJson, options, format: Format.FORMAT_NDJSON, onlyReads: true };

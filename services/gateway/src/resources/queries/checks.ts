@@ -84,7 +84,7 @@ function createCheckHandler({ upstreams: { executor } }: ResourceDeps): Handler 
   return async (request) => {
     const body = request.body as CheckBody;
     const { sourceId, command, compareTo, notNull, diff, values } = body;
-    if (diff) requireDiff(request, compareTo);
+    if (diff) request.use = { action: 'query.execute', resourceId: requireDiff(request, compareTo) };
     await turnForText(body.query?.length ?? 0);
     const context = readVariables(request, { context: body.context, path: ['context'] });
     const checked = await executor.checkQuery(
@@ -101,11 +101,12 @@ function createCheckHandler({ upstreams: { executor } }: ResourceDeps): Handler 
   };
 }
 
-/** The answer has rows. */
-function requireDiff(request: FastifyRequest, compareTo: string | undefined): void {
+/** The answer has rows of the stored query, whose id this returns. */
+function requireDiff(request: FastifyRequest, compareTo: string | undefined): string {
   requireGranted(request, 'queries:execute');
   if (compareTo === undefined)
     throw validationError([{ pointer: '/compareTo', detail: 'is missing; diff needs a stored query' }]);
+  return compareTo;
 }
 
 const toDiffJson = ({ samples, ...counts }: RowDiff) => ({
