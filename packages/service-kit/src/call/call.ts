@@ -231,6 +231,16 @@ export class Deadlines {
   }
 }
 
+/** The reason of a signal that fires at a deadline, as `AbortSignal.timeout` has it. */
+export const deadlinePassed = (): Error =>
+  new DOMException('The operation was aborted due to timeout', 'TimeoutError');
+
+/** Whether a signal fired because time is up: that of a call of a service itself, or of a request. */
+export const isDeadline = (reason: unknown): boolean =>
+  reason instanceof HubError
+    ? reason.code === 'STATEMENT_TIMEOUT'
+    : (reason as Error | undefined)?.name === 'TimeoutError';
+
 /**
  * Fires after a time, like `AbortSignal.timeout`, but has a timer only while somebody listens, so that a call that has
  * ended does not wake the process later.
@@ -266,7 +276,7 @@ class DeadlineSignal implements CallSignal {
 
   #fire(): void {
     this.#rest();
-    this.#stop.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError'));
+    this.#stop.abort(deadlinePassed());
   }
 
   #rest(): void {

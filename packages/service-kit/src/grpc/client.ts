@@ -10,7 +10,7 @@ import {
   type Metadata,
 } from '@grpc/grpc-js';
 import { onAbort } from '../call/abort.ts';
-import type { CallContext, Calls, ServiceDescription } from '../call/call.ts';
+import { type CallContext, type Calls, isDeadline, type ServiceDescription } from '../call/call.ts';
 import { HubError } from '../call/error.ts';
 import { goOnWith } from '../yield-to-loop.ts';
 import {
@@ -228,12 +228,6 @@ function toError(err: unknown, { signal }: CallContext, { forOthers }: GrpcClien
     lost: true,
   });
 }
-
-/** The reason of a signal whose time is up: that of calls of a service itself, or of a request. */
-const isDeadline = (reason: unknown): boolean =>
-  reason instanceof HubError
-    ? reason.code === 'STATEMENT_TIMEOUT'
-    : (reason as Error | undefined)?.name === 'TimeoutError';
 
 async function writeAll(
   stream: ClientDuplexStream<unknown, unknown>,

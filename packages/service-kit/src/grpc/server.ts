@@ -19,7 +19,7 @@ import {
 } from '@grpc/grpc-js';
 import { HealthImplementation } from 'grpc-health-check';
 import { onAbort } from '../call/abort.ts';
-import { type CallContext, type CallSignal, CallStop } from '../call/call.ts';
+import { type CallContext, type CallSignal, CallStop, deadlinePassed } from '../call/call.ts';
 import { HubError, toHubError } from '../call/error.ts';
 import { heapProblem } from '../heap.ts';
 import type { SettingName } from '../settings/settings-table.ts';
@@ -241,11 +241,12 @@ async function drained(call: NodeJS.EventEmitter, signal: CallSignal): Promise<v
   call.off('drain', resolve);
 }
 
+/** The deadline is in milliseconds of the clock, and the caller's timer may come first. */
+const earlyMsMax = 10;
+
 /** The signal fires when the caller cancels, and at the deadline, which grpc-js reports as a cancellation as well. */
 function contextOf(call: AnyCall): { ctx: CallContext; release: () => void } {
   const signal = new CallStop();
-  const cancelled = () => signal.abort(new HubError('CANCELLED', 'The caller cancelled the call.'));
-  call.on('cancelled', cancelled);
   const deadline = call.getDeadline();
   const leftMs = deadline === Infinity ? Infinity : Number(deadline) - Date.now();
   const ctx: CallContext = {
@@ -253,6 +254,11 @@ function contextOf(call: AnyCall): { ctx: CallContext; release: () => void } {
     deadlineAt: performance.now() + leftMs,
     signal,
   };
+  const cancelled = () => {
+    const isLate = performance.now() > ctx.deadlineAt - earlyMsMax;
+    signal.abort(isLate ? deadlinePassed() : new HubError('CANCELLED', 'The caller cancelled the call.'));
+  };
+  call.on('cancelled', cancelled);
   return { ctx, release: () => call.off('cancelled', cancelled) };
 }
 

@@ -3,7 +3,7 @@ import { type ClientHttp2Session, connect, constants } from 'node:http2';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { ListClassifiersResponse, MlServiceService } from '@datahub/proto/ml/v1/ml';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createCallContext } from '../../src/call/call.ts';
+import { type CallContext, CallStop, createCallContext } from '../../src/call/call.ts';
 import { HubError } from '../../src/call/error.ts';
 import { createGrpcClient } from '../../src/grpc/client.ts';
 import { EncodedMessage } from '../../src/grpc/encoded-message.ts';
@@ -36,6 +36,31 @@ it('logs a store that is away once a second, and an unexpected error each time',
     await server.close(0);
   }
   expect(onFailure.mock.calls.map(([err]) => err)).toEqual([away, broken, broken, away]);
+});
+
+it('tells a handler whether its caller left or the deadline passed', async () => {
+  const reasons: unknown[] = [];
+  const handler = async (_request: object, { signal }: CallContext) => {
+    await new Promise<void>((resolve) => signal.addEventListener('abort', resolve));
+    reasons.push(signal.reason);
+  };
+  const handlers = new Proxy({}, { get: () => handler });
+  const services = [{ definition: MlServiceService, handlers }];
+  const server = await startGrpcServer({ address: '127.0.0.1:0', services });
+  const client = createGrpcClient(MlServiceService, { address: `127.0.0.1:${server.port}` });
+  const call = (ctx: CallContext) =>
+    client.calls.listClassifiers({ offset: 0, limit: undefined }, ctx).catch(() => {});
+  try {
+    await call(createCallContext({ timeoutMs: 100 }));
+    const leaving = new CallStop();
+    const left = call({ ...createCallContext({ timeoutMs: 60_000 }), signal: leaving });
+    setTimeout(() => leaving.abort(new HubError('CANCELLED', 'left')), 100);
+    await left;
+    await expect.poll(() => reasons).toMatchObject([{ name: 'TimeoutError' }, { code: 'CANCELLED' }]);
+  } finally {
+    client.close();
+    await server.close(0);
+  }
 });
 
 it('sends a response that its handler has encoded', async () => {

@@ -7,7 +7,7 @@
 import type { CatalogInternalServiceService } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { orAborted } from '@datahub/service-kit/call/abort';
-import { type CallContext, type Calls, createCallContext } from '@datahub/service-kit/call/call';
+import { type CallContext, type Calls, createCallContext, isDeadline } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import { joined } from '@datahub/service-kit/yield-to-loop';
 import {
@@ -88,7 +88,7 @@ export function createDefinitions(options: DefinitionsOptions): Definitions {
 
     query: async (queryId, principal, { signal, traceparent }) => {
       try {
-        return await orAborted(requests.send(queryId, principal, traceparent), signal, callerLeft);
+        return await orAborted(requests.send(queryId, principal, traceparent), signal, stoppedWaiting);
       } catch (err) {
         const entry = isDown(err) ? table.get(queryId, principal.accountId) : undefined;
         if (entry === undefined || now() >= entry.staleEndsAt) throw err;
@@ -187,7 +187,13 @@ function isDown(err: unknown): boolean {
   return toHubError(err).code === 'UNAVAILABLE';
 }
 
-const callerLeft = (cause: unknown) => new HubError('CANCELLED', 'The caller stopped waiting.', { cause });
+const stoppedWaiting = (cause: unknown) =>
+  isDeadline(cause)
+    ? new HubError('UNAVAILABLE', 'The hub did not find the query in time. Try again.', {
+        cause,
+        retryable: true,
+      })
+    : new HubError('CANCELLED', 'The caller stopped waiting.', { cause });
 
 interface Entry {
   readonly definition: QueryDefinition;

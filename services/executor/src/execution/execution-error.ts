@@ -1,6 +1,6 @@
 /** The error of a failed execution: the stage that failed, and the position in the stored text. */
 
-import type { CallSignal } from '@datahub/service-kit/call/call';
+import { type CallSignal, isDeadline } from '@datahub/service-kit/call/call';
 import { HubError, reword, type SqlFault, type Stage, toHubError } from '@datahub/service-kit/call/error';
 
 /** Codes of requests that fail before anything happens on the way to the database: their errors name no stage. */
@@ -49,7 +49,7 @@ export function toFailure(err: unknown, currentStage: Stage, mapping: ErrorMappi
 export function cancelReason(signal: CallSignal, late: boolean): HubError {
   const { reason } = signal;
   if (reason instanceof HubError && reason.code === 'STATEMENT_TIMEOUT') return reason;
-  if (late || (reason instanceof Error && reason.name === 'TimeoutError')) return timedOut();
+  if (late || isDeadline(reason)) return timedOut();
   return new HubError('CANCELLED', 'The caller left, so the statement was cancelled.', { cause: reason });
 }
 

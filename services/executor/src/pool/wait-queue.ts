@@ -1,6 +1,6 @@
 /** The queue of executions that wait for a connection to one source, and how long they will wait. */
 
-import { Deadlines } from '@datahub/service-kit/call/call';
+import { Deadlines, isDeadline } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { FairQueue } from '@datahub/service-kit/fair-queue';
 import { goOnWith } from '@datahub/service-kit/yield-to-loop';
@@ -27,13 +27,13 @@ export class WaitQueue {
     return this.#waiters.size;
   }
 
-  /** Rejects with `timeoutError()` after `waitMs`, and with CANCELLED when the caller leaves. */
+  /** Rejects with `timeoutError()` after `waitMs` or at the deadline of the call, and with CANCELLED when the caller leaves. */
   wait({ key, signal }: AcquireOptions, { waitMs, timeoutError, onSettled }: WaitOptions): Promise<Lease> {
     return new Promise((resolve, reject) => {
       const leave = (err: HubError) => {
         if (this.#waiters.remove(key, waiter)) waiter.reject(err);
       };
-      const abort = () => leave(callerLeft());
+      const abort = () => leave(isDeadline(signal.reason) ? timeoutError() : callerLeft());
       const deadline = this.#deadlines.add(waitMs, () => leave(timeoutError()));
       const done = () => {
         this.#deadlines.remove(deadline);

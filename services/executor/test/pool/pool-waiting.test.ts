@@ -1,3 +1,4 @@
+import { deadlinePassed } from '@datahub/service-kit/call/call';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { defaultConnectionLimits } from '../../src/pool/pool-types.ts';
 import { WaitEstimator } from '../../src/pool/wait-queue.ts';
@@ -139,6 +140,15 @@ describe('waiting', () => {
     pool.release(lease);
     expect((await next).connection).toBe(lease.connection);
     await expect(acquire('k', controller.signal)).rejects.toMatchObject({ code: 'CANCELLED' });
+  });
+
+  test('at the deadline of the call ends as busy', async () => {
+    const { acquire } = setup({ sizeMax: 1 });
+    await acquire();
+    const controller = new AbortController();
+    const late = acquire('k', controller.signal).catch((err) => err);
+    controller.abort(deadlinePassed());
+    expect(await late).toMatchObject({ code: 'SOURCE_BUSY', retryable: true });
   });
 
   test('is round-robin among keys, and first in, first out for each key', async () => {

@@ -144,7 +144,6 @@ describe('a tunnel', () => {
 
   it('closes the connection of a bastion that sends beyond its window', async () => {
     // The library's server keeps to the window that it believes to have.
-    let isOver = false;
     const flood = (channel: ServerChannel) => {
       (channel as unknown as { outgoing: { window: number } }).outgoing.window = 64 * 1024 * 1024;
       channel.on('error', () => {});
