@@ -157,6 +157,7 @@ export class ResultReader {
     const { sink } = this.#options;
     if (this.#host.discarding()) return;
     if (this.failure !== undefined || sink.truncated) {
+      sink.rowsRead?.();
       this.#host.dropped();
       return;
     }
