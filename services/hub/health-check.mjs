@@ -9,7 +9,9 @@ const timeoutMs = 4_000;
 const repeatMs = 200;
 const waits = process.argv.includes('--wait');
 
-const url = `http://127.0.0.1:${process.env.PORT || 8080}/readyz`;
+// A wildcard address is reached at the loopback address.
+const host = (process.env.HOST || '127.0.0.1').replace(/^(0\.0\.0\.0|::)$/, '127.0.0.1');
+const url = `http://${host.includes(':') ? `[${host}]` : host}:${process.env.PORT || 8080}/readyz`;
 const fail = () => (waits ? setTimeout(check, repeatMs) : process.exit(1));
 
 function check() {

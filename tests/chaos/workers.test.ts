@@ -235,7 +235,8 @@ it('lets running calls finish at SIGTERM, and stops all processes', async () => 
   const { owner, workers: both } = processesOf(hub.pid);
   const answers = Array.from({ length: 4 }, (_, n) => call(new Agent(), waitingId, n));
   await expect.poll(() => metric('datahub_pool_connections', 'state="busy"')).toBe(4);
-  process.kill(hub.pid, 'SIGTERM');
+  // As systemd does.
+  for (const pid of [hub.pid, ...owner, ...both]) process.kill(pid, 'SIGTERM');
   await expect.poll(isListening).toBe(false);
   await client.query('COMMIT');
   expect(await Promise.all(answers)).toEqual([200, 200, 200, 200]);

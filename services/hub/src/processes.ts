@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { stopMessage } from '@datahub/service-kit/process/lifecycle';
 import type { Environment } from '@datahub/service-kit/settings/settings';
 import { v8Flags } from '../../../packages/service-kit/v8-flags.mjs';
 
@@ -33,14 +34,16 @@ export function startProgram(path: string, env: Environment, output: Output = 'i
   });
 }
 
-/** Resolves when the process has ended. Kills it after `graceMs`. */
+/** Resolves when the process has ended. Kills it after `graceMs`. `message`: it is one that only its parent stops. */
 export async function stopProcess(
   child: ChildProcess,
-  { signal, graceMs }: { signal: NodeJS.Signals; graceMs: number },
+  { signal, graceMs }: { signal: NodeJS.Signals | 'message'; graceMs: number },
 ): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'close');
-  child.kill(signal);
+  // A process whose channel has closed stops by itself.
+  if (signal === 'message') child.send(stopMessage, () => {});
+  else child.kill(signal);
   const killTimer = setTimeout(() => child.kill('SIGKILL'), graceMs);
   await ended;
   clearTimeout(killTimer);

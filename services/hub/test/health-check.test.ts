@@ -7,9 +7,12 @@ import { expect, it } from 'vitest';
 
 const program = fileURLToPath(new URL('../health-check.mjs', import.meta.url));
 
-async function exitCode(port: number, ...options: string[]): Promise<number> {
+async function exitCode(
+  port: number,
+  { options = [], HOST = '' }: { options?: string[]; HOST?: string } = {},
+): Promise<number> {
   const child = spawn(process.execPath, [program, ...options], {
-    env: { PORT: String(port) },
+    env: { PORT: String(port), HOST },
     stdio: 'inherit',
   });
   return (await once(child, 'exit'))[0];
@@ -36,7 +39,16 @@ it('waits until the hub is ready', async () => {
   const server = createServer((_, response) => response.writeHead(++asked > 2 ? 200 : 503).end());
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  expect(await exitCode((server.address() as AddressInfo).port, '--wait')).toBe(0);
+  expect(await exitCode((server.address() as AddressInfo).port, { options: ['--wait'] })).toBe(0);
   expect(asked).toBe(3);
+  server.close().closeAllConnections();
+});
+
+it('asks at the address on which the hub listens', async () => {
+  const server = createServer((_, response) => response.writeHead(200).end()).listen(0, '127.0.0.9');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  expect(await exitCode(port, { HOST: '127.0.0.9' })).toBe(0);
+  expect(await exitCode(port, { HOST: '0.0.0.0' })).toBe(1);
   server.close().closeAllConnections();
 });

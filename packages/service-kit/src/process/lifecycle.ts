@@ -12,6 +12,9 @@ export interface RunningService extends Closable {
   stopLog?: StopLog;
 }
 
+/** What a parent sends to a process that it stops itself. */
+export const stopMessage = 'datahub stop';
+
 /** Longer than the largest drain time that can be set. */
 const graceDefaultMs = 660_000;
 
@@ -22,8 +25,11 @@ const graceDefaultMs = 660_000;
 export async function runProcess(options: {
   start: () => Promise<RunningService>;
   graceMs?: number;
-  /** True if the parent stops this process. Ctrl-C in a terminal signals both. */
-  ignoresInterrupt?: boolean;
+  /**
+   * True if the parent stops this process by `stopMessage`, in its turn. A terminal and systemd send their signals to all
+   * processes of the hub at once.
+   */
+  stoppedByParent?: boolean;
 }): Promise<void> {
   tuneHeap();
   refuseSlowKeyExchange();
@@ -43,8 +49,11 @@ export async function runProcess(options: {
     running.stopLog?.end();
     process.exit(0);
   };
-  process.on('SIGTERM', stop);
-  process.on('SIGINT', options.ignoresInterrupt ? () => {} : stop);
+  const stopBySignal = options.stoppedByParent ? () => {} : stop;
+  process.on('SIGTERM', stopBySignal);
+  process.on('SIGINT', stopBySignal);
+  if (options.stoppedByParent)
+    process.on('message', (message) => message === stopMessage && void stop('the supervisor stops'));
   // This process was forked by another, which has ended.
   if (process.channel) {
     process.channel.unref();

@@ -100,7 +100,7 @@ export function keepRunning(options: KeptProcessOptions): KeptProcess {
     stop: async (graceMs) => {
       stopping = true;
       clearTimeout(restart);
-      if (child !== undefined) await stopProcess(child, { signal: 'SIGTERM', graceMs });
+      if (child !== undefined) await stopProcess(child, { signal: 'message', graceMs });
     },
   };
 }

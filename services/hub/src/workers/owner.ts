@@ -56,4 +56,4 @@ async function start(): Promise<RunningService> {
   return { ...(catalog.stopLog ? { stopLog: catalog.stopLog } : {}), close: closers.close };
 }
 
-await runProcess({ start, ignoresInterrupt: true });
+await runProcess({ start, stoppedByParent: true });

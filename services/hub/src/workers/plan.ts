@@ -25,7 +25,8 @@ export async function planProcesses(
     DATAHUB_EXECUTOR_ADDRESS: executors.join(','),
     DATAHUB_SEALING_KEY_FILE: `${dataDir}/sealing-keys`,
     DATAHUB_SEALING_PUBLIC_KEYS: publicKeys.join(','),
-    DATAHUB_CATALOG_REPLICAS: '1',
+    // As in one process, the keys are those of the file.
+    DATAHUB_SEALING_PRIVATE_KEYS: '',
   };
   return {
     owner: common,

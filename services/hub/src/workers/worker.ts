@@ -67,4 +67,4 @@ function signInOver(channel: Channel): SignIn {
 
 const never = new Int32Array(new SharedArrayBuffer(4));
 subscribe('net.server.socket', () => void Atomics.wait(never, 0, 0, acceptPauseMs));
-await runProcess({ start, ignoresInterrupt: true });
+await runProcess({ start, stoppedByParent: true });
