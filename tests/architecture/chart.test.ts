@@ -78,6 +78,7 @@ describe.skipIf(helm === '')('the chart', () => {
       /sources\.allowCidrs/,
     ],
     ['a variable that the chart sets itself', 'gateway.extraEnv[0].name=DATAHUB_DRAIN_MS', /extraEnv has/],
+    ['an identity for no account', 'serviceAccount.annotations.role=x', /serviceAccount\.create is off/],
     ['another port in a variable', 'gateway.extraEnv[0].name=PORT', /extraEnv has PORT/],
     ['a digest that is none', 'image.digest.ml=sha256:1', /digest/],
     ['no limits', 'executor.resources.limits=null', /limits/],
@@ -125,6 +126,11 @@ describe.skipIf(helm === '')('the chart', () => {
     ];
     const { data } = find(read(render([manifestsValues], set)), 'ConfigMap', 'executor');
     expect(data.DATAHUB_SOURCES_DENY).toBe('10.1.0.0/16,*.corp.example');
+  });
+
+  it('refuses a pipeline that would not be used', () => {
+    const set = ['edge.pipeline=x', 'edge.enabled=false'];
+    expect(() => render([manifestsValues], set)).toThrow(/edge\.enabled is off/);
   });
 
   it('refuses a variable that would overrule a setting', () => {

@@ -83,6 +83,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and .Values.ingress.enabled (not .Values.ingress.host) -}}
 {{- $faults = append $faults "ingress.host is not set: the ingress needs the name it answers to." -}}
 {{- end -}}
+{{- with .Values.serviceAccount }}{{ if and .annotations (not .create) -}}
+{{- $faults = append $faults "serviceAccount.annotations would be ignored: serviceAccount.create is off." -}}
+{{- end }}{{ end -}}
+{{- if and .Values.edge.pipeline (not .Values.edge.enabled) -}}
+{{- $faults = append $faults "edge.pipeline would be ignored: edge.enabled is off." -}}
+{{- end -}}
 {{- $by := dict
   "DATAHUB_CATALOG_REPLICAS" "catalog.replicas and catalog.autoscaling"
   "DATAHUB_DRAIN_MS" "drainMs"
