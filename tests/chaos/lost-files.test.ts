@@ -115,6 +115,25 @@ describe('a hub whose files were lost in part', () => {
     await (await start()).close();
   });
 
+  it('does not begin anew without the examples of a used hub, nor with exchanged files', async () => {
+    const [catalog, ml, away] = ['catalog.db', 'ml.db', 'away'].map((name) => join(dir, name)) as [
+      string,
+      string,
+      string,
+    ];
+    await rename(ml, away);
+    await expect(start()).rejects.toThrow(/ml.db is missing, so the classifiers of the hub are lost/);
+    await writeFile(ml, '');
+    await expect(start()).rejects.toThrow(/ml.db is empty/);
+    await rename(catalog, ml);
+    await rename(away, catalog);
+    await expect(start()).rejects.toThrow(/catalog.db and ml.db were exchanged/);
+    await rename(catalog, away);
+    await rename(ml, catalog);
+    await rename(away, ml);
+    await (await start()).close();
+  });
+
   it('does not begin anew without a store beside the examples of a used one', async () => {
     const first = await start();
     const api = apiOf(first);

@@ -22,6 +22,7 @@ import { createDeliverySweep } from './maintenance/delivery-sweep.ts';
 import { startExpirySweep } from './maintenance/expiry-sweep.ts';
 import { sweepKeys } from './maintenance/key-sweep.ts';
 import { createLeftovers } from './maintenance/leftovers.ts';
+import { createMlFile, type MlFile } from './maintenance/ml-file.ts';
 import { removeOldRuns } from './maintenance/run-sweep.ts';
 import { sweepWatches } from './maintenance/watch-sweep.ts';
 import { logWithheldOnce } from './maintenance/withheld-log.ts';
@@ -72,6 +73,7 @@ export interface CatalogService {
   calls: Calls<typeof CatalogServiceService>;
   internal: InternalCalls;
   bootstrapped: Bootstrapped;
+  mlFile: MlFile;
   /** Before that, executors share the connections that they have. */
   settling: { name: string; settled: Promise<void> };
   health(): Promise<void>;
@@ -142,6 +144,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     calls: inTurns(CatalogServiceService, createCalls(catalog, config)),
     internal: createInternalCalls(catalog, config),
     bootstrapped,
+    mlFile: createMlFile(store),
     settling: { name: 'slots', settled: slots.settled },
     health: () => store.health(),
     stopWatches,

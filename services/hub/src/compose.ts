@@ -81,7 +81,9 @@ async function open(settings: HubSettings, closers: ReturnType<typeof createClos
   closers.add({ close: () => executor.close(settings.gateway.drainMs) });
   const resealing = await startResealing({ privateKeys, opener, catalog: catalog.internal, logger });
   closers.add(resealing);
+  await catalog.mlFile.require(settings.ml.storeUrl);
   const ml = await openWithStore(() => openMl(settings.ml, { logger }), waiting);
+  await catalog.mlFile.remember();
   closers.add(ml);
   const links = createSignInLinks({ catalog: catalog.calls, nowMs: Date.now });
   const gateway = await openGateway(settings.gateway, {

@@ -39,6 +39,7 @@ export function indexedFields(shape: Shape, filtered: readonly string[]): readon
  */
 export function prepareSchema(db: DatabaseSync, shapes: readonly Shape[]): void {
   checkFormat(db);
+  requireOwn(db, shapes);
   // Writes nothing if the schema is current, so that the hub starts on a full disk.
   if (isPrepared(db, shapes)) return;
   db.exec(`BEGIN IMMEDIATE;
@@ -53,6 +54,20 @@ export function prepareSchema(db: DatabaseSync, shapes: readonly Shape[]): void 
     if (db.isTransaction) db.exec('ROLLBACK');
     throw err;
   }
+}
+
+/** A file whose collections are all unknown belongs to another service: two files were exchanged. */
+function requireOwn(db: DatabaseSync, shapes: readonly Shape[]): void {
+  const tables = db
+    .prepare(String.raw`SELECT name FROM sqlite_schema WHERE name LIKE 'c\_%' ESCAPE '\'`)
+    .all();
+  const own = new Set(shapes.map(({ name }) => `c_${name}`));
+  if (shapes.length === 0 || tables.length === 0 || tables.some(({ name }) => own.has(String(name)))) return;
+  throw new HubError(
+    'UNAVAILABLE',
+    'The store file belongs to another service of the hub: catalog.db and ml.db were exchanged.',
+    { retryable: false },
+  );
 }
 
 function isPrepared(db: DatabaseSync, shapes: readonly Shape[]): boolean {

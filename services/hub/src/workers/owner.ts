@@ -23,14 +23,15 @@ async function start(): Promise<RunningService> {
   const { dataDir, gateway } = settings;
   const registry = createProcessRegistry();
   const inner = innerEnvironment(env);
-  const [catalog, ml] = await Promise.all([
-    startCatalogProcess({
-      ...inner,
-      DATAHUB_GRPC_PORT: portOf(env.DATAHUB_CATALOG_ADDRESS),
-      DATAHUB_INTERNAL_PORT: portOf(env.DATAHUB_CATALOG_INTERNAL_ADDRESS),
-    }),
-    startMlProcess({ ...inner, DATAHUB_GRPC_PORT: portOf(env.DATAHUB_ML_ADDRESS) }),
-  ]);
+  const catalog = await startCatalogProcess({
+    ...inner,
+    DATAHUB_GRPC_PORT: portOf(env.DATAHUB_CATALOG_ADDRESS),
+    DATAHUB_INTERNAL_PORT: portOf(env.DATAHUB_CATALOG_INTERNAL_ADDRESS),
+  });
+  const { mlFile } = catalog.service;
+  await mlFile.require(settings.ml.storeUrl);
+  const ml = await startMlProcess({ ...inner, DATAHUB_GRPC_PORT: portOf(env.DATAHUB_ML_ADDRESS) });
+  await mlFile.remember();
   const closers = createClosers();
   closers.add(catalog);
   closers.add(ml);
