@@ -143,8 +143,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
   return {
     calls: inTurns(CatalogServiceService, createCalls(catalog, config)),
     internal: createInternalCalls(catalog, config),
-    bootstrapped,
-    mlFile: createMlFile(store),
+    ...{ bootstrapped, mlFile: createMlFile(store) },
     settling: { name: 'slots', settled: slots.settled },
     health: () => store.health(),
     stopWatches,
