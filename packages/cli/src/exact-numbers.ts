@@ -19,11 +19,19 @@ export class ExactNumber {
     this.digits = digits;
   }
 
+  toString(): string {
+    return this.digits;
+  }
+
   /** A text that `restoreDigits` replaces. */
   toJSON(): string {
     return mark + this.digits;
   }
 }
+
+/** A number as JSON writes it. */
+export const exactNumber = (digits: string): number | ExactNumber =>
+  String(Number(digits)) === digits ? Number(digits) : new ExactNumber(digits);
 
 export function parseExact(text: string): unknown {
   const pieces: string[] = [];

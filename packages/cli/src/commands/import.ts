@@ -167,22 +167,21 @@ async function importInto(
   const name = basename(resolve(dir));
   const into = new Imported(toPath(name));
   await find(into);
-  const { queries, faults, notes } = into;
-  const failed = new Set(faults.map(({ file }) => file));
-  if (queries.length === 0 && failed.size === 0) throw new CommandError('Nothing was found to import.');
+  const { queries, faults, notes, failed } = into;
+  if (queries.length === 0 && failed === 0) throw new CommandError('Nothing was found to import.');
   const hub = into.toHub(name);
   const { files } = await writeDirectory(dir, { hub, isMongodb: () => false, prune: false });
   if (context.json) printJson(context, { files, faults, notes });
   else {
     for (const fault of faults) print(context, toLine(fault));
     for (const { file, detail } of notes) print(context, `${visible(file)}: note: ${visible(detail)}`);
-    print(context, `${countOf(queries.length, 'query', 'queries')} written, ${failed.size} not converted.`);
+    print(context, `${countOf(queries.length, 'query', 'queries')} written, ${failed} not converted.`);
   }
   note(
     context,
     `Write the addresses of your databases into ${hubFile}. Sessions of the hub are in UTC. Then: datahub apply ${dir}; datahub check ${dir}`,
   );
-  return failed.size > 0 ? exitCodes.failed : exitCodes.done;
+  return failed > 0 ? exitCodes.failed : exitCodes.done;
 }
 
 /** `Orders/By region.sql` → `orders/by-region`. */

@@ -13,19 +13,19 @@ import {
   visit,
   type YAMLMap,
 } from 'yaml';
-import { ExactNumber } from '../exact-numbers.ts';
+import { ExactNumber, exactNumber } from '../exact-numbers.ts';
 import type { Fault } from './fault.ts';
 
-const exactNumber: ScalarTag = {
+const numberTag: ScalarTag = {
   identify: (value) => value instanceof ExactNumber,
   default: true,
   tag: 'tag:yaml.org,2002:float',
   test: /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/,
-  resolve: (text) => (String(Number(text)) === text ? Number(text) : new ExactNumber(text)),
+  resolve: exactNumber,
   stringify: ({ value }) => (value instanceof ExactNumber ? value.digits : String(value)),
 };
 
-const options = { customTags: (tags: Tags): Tags => [exactNumber, ...tags], version: '1.2' as const };
+const options = { customTags: (tags: Tags): Tags => [numberTag, ...tags], version: '1.2' as const };
 
 export const writeYaml = (value: object): string =>
   new Document(value, { ...options, aliasDuplicateObjects: false }).toString({ lineWidth: 0 });
@@ -88,7 +88,7 @@ export function readYaml<T>(
     hasShape = false;
     reportUnknown(offset, detail);
   };
-  const parsed = parseWhole(text, lines, report);
+  const parsed = parseWhole(text, { lineCounter: lines }, report);
   if (parsed === undefined) return undefined;
   const { document, value } = parsed;
   checkShape(document.contents, { shape, name: '', report, reportUnknown });
@@ -103,10 +103,24 @@ export function readYaml<T>(
   return { value: value as T, place };
 }
 
+/** YAML of other products, whose shape is not known. Throws a SyntaxError. `tags` are theirs. */
+export function parseYaml(text: string, tags: readonly ScalarTag[] = []): unknown {
+  const lines = new LineCounter();
+  const parsed = parseWhole(text, { lineCounter: lines, tags }, (offset, detail) => {
+    throw new SyntaxError(`Line ${lines.linePos(offset).line} ${detail}`);
+  });
+  return parsed?.value;
+}
+
 /** The document, and its value as JSON has it. Undefined after a fault was reported. */
-function parseWhole(text: string, lineCounter: LineCounter, report: Check['report']) {
+function parseWhole(
+  text: string,
+  { lineCounter, tags = [] }: { lineCounter: LineCounter; tags?: readonly ScalarTag[] },
+  report: Check['report'],
+) {
   try {
-    const document = parseDocument(text, { ...options, lineCounter });
+    const customTags = (known: Tags): Tags => [...tags, ...options.customTags(known)];
+    const document = parseDocument(text, { ...options, customTags, lineCounter });
     for (const { pos, message } of document.errors)
       report(pos[0], `is not YAML: ${message.split('\n')[0]?.replace(/ at line \d+.*$/, '')}`);
     if (document.errors.length > 0) return undefined;

@@ -1,8 +1,7 @@
 /** Hasura's metadata: tables with their relationships and permissions, operations, and REST endpoints. */
 
-import { parseDocument } from 'yaml';
-import { CommandError } from '../failure.ts';
-import { type ExportFile, isRecord, type Loose, parseJson } from './read-export.ts';
+import { dirname, join, normalize } from 'node:path';
+import { type ExportFile, isRecord, type Loose, parseExport } from './read-export.ts';
 
 export interface Operation {
   file: string;
@@ -16,13 +15,24 @@ export interface TableName {
   name: string;
 }
 
+export interface Source {
+  name: string;
+  kind: string;
+  /** Root fields are in a namespace, or named in another way than their tables. */
+  isCustomized?: boolean;
+}
+
 export interface Table extends TableName {
+  /** Undefined if it stands outside of the sources. */
+  source: Source | undefined;
   /** What its root fields and types are named after. */
   base: string;
   metadata: Loose;
 }
 
 export interface ForeignKey {
+  /** The name of the source whose migrations have it. */
+  source: string | undefined;
   from: TableName;
   columns: string[];
   to: TableName;
@@ -30,7 +40,7 @@ export interface ForeignKey {
 }
 
 export interface Metadata {
-  sources: { name: string; kind: string }[];
+  sources: Source[];
   tables: Table[];
   operations: Operation[];
   /** The URL of a REST endpoint by collection and name of its operation. */
@@ -38,39 +48,71 @@ export interface Metadata {
   foreignKeys: ForeignKey[];
 }
 
+/** The source of metadata that have none: those of version 2 and before. */
+export const onlySource: Source = { name: 'default', kind: 'postgres' };
+
 /** The directory of a project (metadata, migrations and files of operations), or the JSON of an export. */
 export function readHasuraFiles(files: ExportFile[]): Metadata {
   const found: Metadata = { sources: [], tables: [], operations: [], urls: new Map(), foreignKeys: [] };
+  const parts = new Map<string, unknown>();
   for (const file of files) {
     if (/\.(?:graphql|gql)$/i.test(file.name)) found.operations.push({ file: file.name, text: file.text });
     else if (/\.sql$/i.test(file.name)) {
-      if (!/down\.sql$/i.test(file.name)) found.foreignKeys.push(...readForeignKeys(file.text));
-    } else addPart(found, file.name, /\.json$/i.test(file.name) ? parseJson(file) : parseYaml(file));
+      if (!/down\.sql$/i.test(file.name)) found.foreignKeys.push(...readForeignKeys(file));
+    } else parts.set(normalize(file.name), parseExport(file, [includeTag]));
   }
+  const included = new Set([...parts].flatMap(([file, part]) => includesOf(part, file)));
+  // Files that include one another come last.
+  for (const file of [...[...parts.keys()].filter((one) => !included.has(one)), ...parts.keys()])
+    addFile(found, file, { parts });
   return found;
 }
 
-function parseYaml({ name, text }: ExportFile): unknown {
-  // `!include` is the tag of references to other files, which are read anyway.
-  const document = parseDocument(text.replaceAll(/!include /g, ''));
-  const [fault] = document.errors;
-  if (fault !== undefined) throw new CommandError(`${name} is no YAML: ${fault.message}`);
-  return document.toJS();
+/** `!include FILE`, which is a tag or the beginning of a text. */
+const includeTag = { tag: '!include', resolve: (path: string) => `!include ${path}` };
+
+function includeOf(part: unknown, file: string): string | undefined {
+  const path = typeof part === 'string' ? /^!include\s+(.*?)\s*$/.exec(part)?.[1] : undefined;
+  return path === undefined ? undefined : join(dirname(file), path);
+}
+
+function includesOf(part: unknown, file: string): string[] {
+  if (typeof part === 'object' && part !== null)
+    return Object.values(part).flatMap((member) => includesOf(member, file));
+  const include = includeOf(part, file);
+  return include === undefined ? [] : [include];
+}
+
+interface Place {
+  /** The source that the part is of. */
+  source?: Source;
+  /** The files that were not added yet. */
+  parts: Map<string, unknown>;
+}
+
+function addFile(found: Metadata, file: string, place: Place): void {
+  const part = place.parts.get(file);
+  place.parts.delete(file);
+  addPart(found, part, { ...place, file });
 }
 
 /** Adds what a part of the metadata is, by its members. */
-export function addPart(found: Metadata, file: string, part: unknown): void {
-  if (Array.isArray(part)) for (const one of part) addPart(found, file, one);
+export function addPart(found: Metadata, part: unknown, place: Place & { file: string }): void {
+  const { file, source } = place;
+  const include = includeOf(part, file);
+  if (include !== undefined) addFile(found, include, place);
+  if (Array.isArray(part)) for (const one of part) addPart(found, one, place);
   if (!isRecord(part)) return;
   const { table, kind, name, definition, url } = part;
   if (isRecord(table) && typeof table.name === 'string') {
     const schema = String(table.schema ?? 'public');
     const base =
       part.configuration?.custom_name ?? (schema === 'public' ? table.name : `${schema}_${table.name}`);
-    found.tables.push({ schema, name: table.name, base, metadata: part });
+    found.tables.push({ source, schema, name: table.name, base, metadata: part });
   } else if (typeof kind === 'string' && typeof name === 'string' && part.tables !== undefined) {
-    found.sources.push({ name, kind });
-    addPart(found, file, part.tables);
+    const own = { name, kind, isCustomized: isCustomized(part.customization) };
+    found.sources.push(own);
+    addPart(found, part.tables, { ...place, source: own });
   } else if (typeof url === 'string' && isRecord(definition?.query)) {
     found.urls.set(`${definition.query.collection_name}/${definition.query.query_name}`, url);
   } else if (Array.isArray(definition?.queries)) {
@@ -81,8 +123,27 @@ export function addPart(found: Metadata, file: string, part: unknown): void {
         collection: String(name),
         name: one.name,
       });
-  } else
-    for (const member of Object.values(part)) if (typeof member === 'object') addPart(found, file, member);
+  } else for (const member of Object.values(part)) addPart(found, member, place);
+}
+
+const isCustomized = (customization: unknown): boolean => {
+  const { root_fields: fields, naming_convention: convention } = (customization ?? {}) as Loose;
+  const names = [fields?.namespace, fields?.prefix, fields?.suffix].filter((one) => one);
+  return names.length > 0 || convention === 'graphql-default';
+};
+
+/** The source of a table. Undefined: the metadata have several, and do not say which. */
+export const sourceOf = ({ source }: Table, { sources }: Metadata): Source | undefined =>
+  source ?? (sources.length > 1 ? undefined : (sources[0] ?? onlySource));
+
+/** The names of root fields by their kinds, which the metadata can change. */
+export function rootNames<Kind extends string>({ metadata }: Table, names: Record<Kind, string>) {
+  const custom = metadata.configuration?.custom_root_fields ?? {};
+  const nameOf = (kind: string) => (isRecord(custom[kind]) ? custom[kind].name : custom[kind]);
+  return (Object.entries(names) as [Kind, string][]).map(([kind, name]) => ({
+    kind,
+    name: nameOf(kind) ?? name,
+  }));
 }
 
 const identifier = String.raw`(?:"[^"]+"|\w+)`;
@@ -91,7 +152,8 @@ const plain = (name: string | undefined) => (name ?? 'public').replaceAll('"', '
 const columnsOf = (list: string) => list.split(',').map((one) => plain(one.trim()));
 
 /** The foreign keys of `CREATE TABLE` and `ALTER TABLE`, as pg_dump and Hasura's console write them. */
-function readForeignKeys(text: string): ForeignKey[] {
+function readForeignKeys({ name: file, text }: ExportFile): ForeignKey[] {
+  const source = /(?:^|[\\/])migrations[\\/]([^\\/]+)[\\/][^\\/]+[\\/][^\\/]+$/.exec(file)?.[1];
   const statement = new RegExp(
     String.raw`\b(?:create\s+table(?:\s+if\s+not\s+exists)?|alter\s+table(?:\s+only)?)\s+${qualified}([^;]*)`,
     'gi',
@@ -102,6 +164,7 @@ function readForeignKeys(text: string): ForeignKey[] {
   );
   return [...text.matchAll(statement)].flatMap(([, schema, name, body = '']) =>
     [...body.matchAll(inBody)].map(([, columns, column, toSchema, to, references = '']) => ({
+      source,
       from: { schema: plain(schema), name: plain(name) },
       columns: columnsOf(columns ?? column ?? ''),
       to: { schema: plain(toSchema), name: plain(to) },
@@ -118,7 +181,10 @@ export interface Relationship {
 }
 
 const sameTable = (a: TableName, b: TableName) => a.schema === b.schema && a.name === b.name;
-const toName = (table: unknown): TableName =>
+/** Another table in the source of a table. */
+export const findTable = (wanted: TableName, of: Table, metadata: Metadata): Table | undefined =>
+  metadata.tables.find((one) => sourceOf(one, metadata) === sourceOf(of, metadata) && sameTable(one, wanted));
+export const toName = (table: unknown): TableName =>
   isRecord(table)
     ? { schema: String(table.schema ?? 'public'), name: String(table.name) }
     : { schema: 'public', name: String(table) };
@@ -136,7 +202,7 @@ export function relationshipOf(
   ];
   const using = list.find((one) => one.name === name)?.using;
   if (using === undefined) return undefined;
-  const find = (wanted: TableName) => metadata.tables.find((one) => sameTable(one, wanted));
+  const find = (wanted: TableName) => findTable(wanted, table, metadata);
   const { manual_configuration: manual, foreign_key_constraint_on: key } = using;
   if (isRecord(manual)) {
     const to = find(toName(manual.remote_table));
@@ -147,8 +213,10 @@ export function relationshipOf(
   const isTheirs = isRecord(key);
   const columns: string[] = isTheirs ? (key.columns ?? [key.column]) : [key].flat();
   const holder = isTheirs ? toName(key.table) : table;
+  const source = sourceOf(table, metadata)?.name;
   const found = metadata.foreignKeys.find(
     (one) =>
+      (one.source === undefined || one.source === source) &&
       sameTable(one.from, holder) &&
       one.columns.join() === columns.join() &&
       (!isTheirs || sameTable(one.to, table)),

@@ -1,17 +1,19 @@
 /** Fields of GraphQL mutations → INSERT, UPDATE and DELETE with RETURNING. */
 
 import type { FieldNode, ObjectValueNode, ValueNode } from 'graphql';
-import { relationshipOf, type Table } from './hasura-metadata.ts';
+import { relationshipOf, rootNames, type Table } from './hasura-metadata.ts';
 import {
   allowColumn,
   argumentsOf,
   columnOf,
+  keyOf,
   permissionOf,
   quoteName,
+  readableColumn,
   type Scope,
   tableOf,
 } from './hasura-scope.ts';
-import { expression, keyOf, selectionOf } from './hasura-select.ts';
+import { expression, selectionOf } from './hasura-select.ts';
 import { filterOf, whereOf } from './hasura-where.ts';
 import { Refusal } from './text-conversion.ts';
 
@@ -35,19 +37,22 @@ function requirePlain(table: Table, kind: 'insert' | 'update' | 'delete', { role
     );
 }
 
-function verbOf(name: string, { metadata }: Scope): { table: Table; verb: Verb } {
-  for (const table of metadata.tables) {
-    const custom = table.metadata.configuration?.custom_root_fields ?? {};
+function verbOf(name: string, scope: Scope): { table: Table; verb: Verb } {
+  for (const table of scope.metadata.tables) {
+    if (table.source?.isCustomized === true) continue;
+    const { base } = table;
     const names: Record<Verb, string> = {
-      insert: custom.insert ?? `insert_${table.base}`,
-      insert_one: custom.insert_one ?? `insert_${table.base}_one`,
-      update: custom.update ?? `update_${table.base}`,
-      update_by_pk: custom.update_by_pk ?? `update_${table.base}_by_pk`,
-      delete: custom.delete ?? `delete_${table.base}`,
-      delete_by_pk: custom.delete_by_pk ?? `delete_${table.base}_by_pk`,
+      insert: `insert_${base}`,
+      insert_one: `insert_${base}_one`,
+      update: `update_${base}`,
+      update_by_pk: `update_${base}_by_pk`,
+      delete: `delete_${base}`,
+      delete_by_pk: `delete_${base}_by_pk`,
     };
-    const verb = (Object.keys(names) as Verb[]).find((one) => names[one] === name);
-    if (verb !== undefined) return { table, verb };
+    const verb = rootNames(table, names).find((one) => one.name === name)?.kind;
+    if (verb === undefined) continue;
+    scope.enter(table, verb);
+    return { table, verb };
   }
   throw new Refusal(`${name} is no mutation of a table of the metadata.`);
 }
@@ -100,14 +105,20 @@ function change(field: FieldNode, { table, verb }: Target, scope: Scope): string
   const isByKey = verb.endsWith('_by_pk');
   const isUpdate = verb.startsWith('update');
   const keyNames = isByKey && !isUpdate ? (field.arguments ?? []).map((one) => one.name.value) : [];
-  const found = argumentsOf(field, [...keyNames, 'where', 'pk_columns', '_set', '_inc']);
-  const keys: [string, ValueNode][] = isUpdate
-    ? found.pk_columns === undefined
-      ? []
-      : objectOf(found.pk_columns).fields.map((one) => [one.name.value, one.value])
-    : keyNames.map((name) => [name, found[name] as ValueNode]);
+  const selecting = isByKey ? (isUpdate ? ['pk_columns'] : keyNames) : ['where'];
+  const found = argumentsOf(field, [...selecting, ...(isUpdate ? ['_set', '_inc'] : [])]);
+  const keys: [string, ValueNode][] =
+    isUpdate && found.pk_columns !== undefined
+      ? objectOf(found.pk_columns).fields.map((one) => [one.name.value, one.value])
+      : keyNames.map((name) => [name, found[name] as ValueNode]);
+  if (isByKey ? keys.length === 0 : found.where === undefined)
+    throw new Refusal(
+      `${field.name.value} has no ${isByKey ? 'key' : 'condition'}: all rows would be changed.`,
+    );
   const conditions = [
-    ...keys.map(([name, value]) => `"t".${quoteName(columnOf(table, name))} = ${scope.value(value)}`),
+    ...keys.map(
+      ([name, value]) => `"t".${quoteName(readableColumn(table, name, scope))} = ${scope.value(value)}`,
+    ),
     isByKey ? 'TRUE' : whereOf(found.where, { table, alias: '"t"', isWritten: true }, scope),
     filterOf({ table, alias: '"t"', kind: isUpdate ? 'update' : 'delete' }, scope),
   ].filter((one) => one !== 'TRUE');
@@ -154,6 +165,8 @@ function assignments(
   });
 }
 
+const answered = ['affected_rows', 'returning', '__typename'];
+
 /** `affected_rows` is in every answer of the hub, so only the rows need SQL. */
 function returningOf(
   field: FieldNode,
@@ -161,11 +174,11 @@ function returningOf(
   scope: Scope,
 ): string {
   const fields = scope.fields(selectionOf(field));
-  const set = isOne
-    ? selectionOf(field)
-    : fields.find(({ name }) => name.value === 'returning')?.selectionSet;
-  if (set === undefined) return '';
-  const columns = scope.fields(set).map((one) => {
+  const rows = fields.filter(({ name }) => name.value === 'returning');
+  if (!isOne && (rows.length > 1 || fields.some(({ name }) => !answered.includes(name.value))))
+    throw new Refusal(`${field.name.value} answers more than its rows and their count.`);
+  if (!isOne && rows[0] === undefined) return '';
+  const columns = (isOne ? fields : scope.fields(selectionOf(rows[0] as FieldNode))).map((one) => {
     if (relationshipOf(table, one.name.value, scope.metadata) !== undefined)
       throw new Refusal(`${one.name.value} is read after the change. Read it with a second query.`);
     return `${expression(one, { table, alias: '"t"' }, scope)} AS ${quoteName(keyOf(one))}`;

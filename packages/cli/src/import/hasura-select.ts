@@ -1,15 +1,15 @@
 /** Fields of GraphQL queries → SELECT statements of PostgreSQL. Rows inside rows become JSON, as Hasura answers them. */
 
 import type { FieldNode, SelectionSetNode, ValueNode } from 'graphql';
-import { type Relationship, relationshipOf, type Table } from './hasura-metadata.ts';
+import { ExactNumber } from '../exact-numbers.ts';
+import { type Relationship, relationshipOf, rootNames, type Table } from './hasura-metadata.ts';
 import {
-  allowColumn,
   argumentsOf,
-  columnOf,
-  isComputed,
+  keyOf,
   permissionOf,
   quoteName,
   quoteText,
+  readableColumn,
   type Scope,
   tableOf,
 } from './hasura-scope.ts';
@@ -17,7 +17,6 @@ import { filterOf, whereOf } from './hasura-where.ts';
 import { Refusal } from './text-conversion.ts';
 
 const listArguments = ['where', 'order_by', 'limit', 'offset', 'distinct_on'];
-export const keyOf = ({ alias, name }: FieldNode): string => alias?.value ?? name.value;
 
 /** A root field, as a statement whose rows are the answer. */
 export function rootSelect(field: FieldNode, scope: Scope): string {
@@ -25,16 +24,12 @@ export function rootSelect(field: FieldNode, scope: Scope): string {
   const selection = selectionOf(field);
   if (form === 'aggregate') return `SELECT ${aggregate(field, { table, join: [] }, scope)}`;
   if (form === 'one') {
-    const keys = Object.entries(
-      argumentsOf(
-        field,
-        (field.arguments ?? []).map((one) => one.name.value),
-      ),
-    );
     const alias = scope.alias('t');
-    const where = keys.map(
-      ([name, value]) => `${alias}.${quoteName(columnOf(table, name))} = ${scope.value(value)}`,
+    const where = (field.arguments ?? []).map(
+      ({ name, value }) =>
+        `${alias}.${quoteName(readableColumn(table, name.value, scope))} = ${scope.value(value)}`,
     );
+    if (where.length === 0) throw new Refusal(`${field.name.value} has no key.`);
     return select(selection, { table, alias, where, rest: '' }, scope);
   }
   return listSelect(field, { table, join: [] }, scope);
@@ -49,19 +44,20 @@ export function rootValue(field: FieldNode, scope: Scope): string {
   return `(SELECT row_to_json(${rows}) FROM (${inner}) AS ${rows})`;
 }
 
-function rootOf(name: string, { metadata }: Scope): { table: Table; form: 'list' | 'one' | 'aggregate' } {
-  for (const table of metadata.tables) {
-    const {
-      select: list,
-      select_by_pk: one,
-      select_aggregate: total,
-    } = table.metadata.configuration?.custom_root_fields ?? {};
-    if (name === (list ?? table.base)) return { table, form: 'list' };
-    if (name === (one ?? `${table.base}_by_pk`)) return { table, form: 'one' };
-    if (name === (total ?? `${table.base}_aggregate`)) return { table, form: 'aggregate' };
+const forms = { select: 'list', select_by_pk: 'one', select_aggregate: 'aggregate' } as const;
+
+function rootOf(name: string, scope: Scope): { table: Table; form: (typeof forms)[keyof typeof forms] } {
+  for (const table of scope.metadata.tables) {
+    if (table.source?.isCustomized === true) continue;
+    const { base } = table;
+    const names = { select: base, select_by_pk: `${base}_by_pk`, select_aggregate: `${base}_aggregate` };
+    const kind = rootNames(table, names).find((one) => one.name === name)?.kind;
+    if (kind === undefined) continue;
+    scope.enter(table, kind);
+    return { table, form: forms[kind] };
   }
   throw new Refusal(
-    `${name} is no table of the metadata. Functions, actions and remote schemas have no SQL here.`,
+    `${name} is no table of the metadata. Functions, actions, remote schemas and sources with names of their own have no SQL here.`,
   );
 }
 
@@ -80,7 +76,7 @@ function listSelect(field: FieldNode, { table, join }: Rows, scope: Scope): stri
   const found = argumentsOf(field, listArguments);
   const alias = scope.alias('t');
   const where = [...joinOf(join, alias), whereOf(found.where, { table, alias }, scope)];
-  const distinct = columnsOf(found.distinct_on, { table, alias });
+  const distinct = columnsOf(found.distinct_on, { table, alias }, scope);
   return select(
     selectionOf(field),
     { table, alias, where, rest: tail(found, { table, alias }, scope), distinct },
@@ -111,7 +107,7 @@ function select(
     .map((field) => `${expression(field, { table, alias }, scope)} AS ${quoteName(keyOf(field))}`);
   const conditions = [...where, filterOf({ table, alias }, scope)].filter((one) => one !== 'TRUE');
   return [
-    `SELECT ${distinct === undefined ? '' : `DISTINCT ON (${distinct}) `}${[...new Set(columns)].join(', ')}`,
+    `SELECT ${distinct === undefined ? '' : `DISTINCT ON (${distinct}) `}${columns.join(', ')}`,
     ` FROM ${tableOf(table)} AS ${alias}`,
     conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`,
     rest,
@@ -140,14 +136,8 @@ export function expression(
       ? `(SELECT COALESCE(json_agg(${outer}), '[]'::json) FROM (${inner}) AS ${outer})`
       : `(SELECT row_to_json(${outer}) FROM (${inner}) AS ${outer})`;
   }
-  if (isComputed(table, name))
-    throw new Refusal(`${name} is computed, or in another source. Write its SQL into the text.`);
   argumentsOf(field, []);
-  const column = allowColumn(table, columnOf(table, name), {
-    permission: permissionOf(table, 'select', scope.role),
-    role: scope.role,
-  });
-  return `${alias}.${quoteName(column)}`;
+  return `${alias}.${quoteName(readableColumn(table, name, scope))}`;
 }
 
 /** `aggregate` and `nodes` as columns. */
@@ -173,13 +163,12 @@ function totals(field: FieldNode, { table, join }: Rows, scope: Scope): string {
   const found = argumentsOf(field, listArguments);
   const alias = scope.alias('t');
   const rows = scope.alias('r');
-  const permission = permissionOf(table, 'select', scope.role);
   const one = (part: FieldNode): string => {
     const name = part.name.value;
     if (name === '__typename') return quoteText(`${table.base}_aggregate_fields`);
     if (name === 'count') {
       const { columns, distinct } = argumentsOf(part, ['columns', 'distinct']);
-      const list = columnsOf(columns, { table, alias: rows });
+      const list = columnsOf(columns, { table, alias: rows }, scope);
       const isDistinct = distinct?.kind === 'BooleanValue' && distinct.value;
       if (distinct?.kind === 'Variable') throw new Refusal('distinct of count is chosen by the caller.');
       if (list?.includes(',')) throw new Refusal('count of several columns has no counterpart here.');
@@ -188,8 +177,9 @@ function totals(field: FieldNode, { table, join }: Rows, scope: Scope): string {
     if (!/^(?:sum|avg|min|max|stddev|stddev_pop|stddev_samp|var_pop|var_samp|variance)$/.test(name))
       throw new Refusal(`The aggregate ${name} has no counterpart here.`);
     const members = scope.fields(selectionOf(part)).map((column) => {
-      const from = allowColumn(table, columnOf(table, column.name.value), { permission, role: scope.role });
-      return `${quoteText(keyOf(column))}, ${name}(${rows}.${quoteName(from)})`;
+      const key = quoteText(keyOf(column));
+      if (column.name.value === '__typename') return `${key}, ${quoteText(`${table.base}_${name}_fields`)}`;
+      return `${key}, ${name}(${rows}.${quoteName(readableColumn(table, column.name.value, scope))})`;
     });
     return `json_build_object(${members.join(', ')})`;
   };
@@ -200,20 +190,21 @@ function totals(field: FieldNode, { table, join }: Rows, scope: Scope): string {
     filterOf({ table, alias }, scope),
   ];
   const where = conditions.filter((condition) => condition !== 'TRUE');
-  const distinct = columnsOf(found.distinct_on, { table, alias });
+  const distinct = columnsOf(found.distinct_on, { table, alias }, scope);
   return `SELECT json_build_object(${members.join(', ')}) FROM (SELECT ${distinct === undefined ? '' : `DISTINCT ON (${distinct}) `}${alias}.* FROM ${tableOf(table)} AS ${alias}${where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`}${tail(found, { table, alias }, scope)}) AS ${rows}`;
 }
 
 function columnsOf(
   node: ValueNode | undefined,
   { table, alias }: { table: Table; alias: string },
+  scope: Scope,
 ): string | undefined {
   if (node === undefined) return undefined;
   const list = node.kind === 'ListValue' ? node.values : [node];
   const names = list.map((one) => {
     if (one.kind !== 'EnumValue')
       throw new Refusal('Columns are chosen by the caller. Make a query of each choice.');
-    return `${alias}.${quoteName(columnOf(table, one.value))}`;
+    return `${alias}.${quoteName(readableColumn(table, one.value, scope))}`;
   });
   return names.length === 0 ? undefined : names.join(', ');
 }
@@ -235,14 +226,16 @@ function tail(
       const words = value.value.replace(/^(asc|desc)(?:_nulls_(first|last))?$/, (_, way, nulls) =>
         nulls === undefined ? way : `${way} nulls ${nulls}`,
       );
-      return `${alias}.${quoteName(columnOf(table, name.value))} ${words.toUpperCase()}`;
+      return `${alias}.${quoteName(readableColumn(table, name.value, scope))} ${words.toUpperCase()}`;
     });
   });
-  const most = permissionOf(table, 'select', scope.role).limit;
+  const most = permissionOf(table, 'select', scope.role).limit ?? undefined;
+  if (most !== undefined && typeof most !== 'number' && !(most instanceof ExactNumber))
+    throw new Refusal('A permission has a limit of an unknown form.');
   const limits = [
-    limit === undefined ? undefined : scope.value(limit),
-    typeof most === 'number' ? String(most) : undefined,
-  ].filter((one) => one !== undefined);
+    ...(limit === undefined ? [] : [scope.value(limit)]),
+    ...(most === undefined ? [] : [String(most)]),
+  ];
   return [
     sorted.length === 0 ? '' : ` ORDER BY ${sorted.join(', ')}`,
     limits.length === 0 ? '' : ` LIMIT ${limits.length === 1 ? limits[0] : `LEAST(${limits.join(', ')})`}`,

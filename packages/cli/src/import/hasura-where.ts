@@ -1,14 +1,14 @@
 /** Hasura's boolean expressions → conditions of PostgreSQL: `where` of operations, and `filter` of permissions. */
 
 import type { ObjectFieldNode, ObjectValueNode, ValueNode } from 'graphql';
-import { relationshipOf, type Table, type TableName } from './hasura-metadata.ts';
+import { ExactNumber } from '../exact-numbers.ts';
+import { findTable, relationshipOf, type Table, toName } from './hasura-metadata.ts';
 import {
-  allowColumn,
-  columnOf,
   isComputed,
   permissionOf,
   quoteName,
   quoteText,
+  readableColumn,
   type Scope,
   tableOf,
 } from './hasura-scope.ts';
@@ -70,14 +70,9 @@ function member(name: string, value: ValueNode, context: Context): string {
     ];
     return `EXISTS (SELECT 1 FROM ${tableOf(to)} AS ${inner} WHERE ${allOf(conditions)})`;
   }
-  if (isComputed(table, name) || name.endsWith('_aggregate'))
-    throw new Refusal(`${name} is computed, or in another source. Write its condition out.`);
+  if (name.endsWith('_aggregate')) throw new Refusal(`${name} is computed. Write its condition out.`);
   if (value.kind !== 'ObjectValue') throw new Refusal(`The condition of ${name} is composed by the caller.`);
-  const column = allowColumn(table, columnOf(table, name), {
-    permission: permissionOf(table, 'select', scope.role),
-    role: scope.role,
-  });
-  const left = `${alias}.${quoteName(column)}`;
+  const left = `${alias}.${quoteName(readableColumn(table, name, scope))}`;
   for (const one of value.fields)
     if (context.isWritten === true && scope.canBeAbsent(one.value))
       throw new Refusal(
@@ -94,7 +89,9 @@ function compare(left: string, { name: { value: operator }, value }: ObjectField
     throw new Refusal(`${operator}: null is an error or true, which depends on a setting of Hasura.`);
   if (operator === '_in' || operator === '_nin') {
     if (value.kind === 'ListValue' && value.values.length === 0) return operator === '_in' ? 'FALSE' : 'TRUE';
-    return optional(`${left} ${operator === '_in' ? 'IN' : 'NOT IN'} (${scope.value(value)})`);
+    const list = value.kind === 'ListValue' ? value.values : [value];
+    const values = list.map((one) => scope.value(one)).join(', ');
+    return optional(`${left} ${operator === '_in' ? 'IN' : 'NOT IN'} (${values})`);
   }
   if (operator === '_is_null') {
     if (value.kind === 'BooleanValue') return `${left} IS ${value.value ? '' : 'NOT '}NULL`;
@@ -110,7 +107,7 @@ export function filterOf(
   { table, alias, kind = 'select' }: Place & { kind?: 'select' | 'update' | 'delete' },
   scope: Scope,
 ): string {
-  return permitted(permissionOf(table, kind, scope.role).filter ?? {}, { table, alias, scope });
+  return permitted(permissionOf(table, kind, scope.role).filter, { table, alias, scope });
 }
 
 function permitted(filter: unknown, context: Context): string {
@@ -122,13 +119,13 @@ function permitted(filter: unknown, context: Context): string {
 
 function permittedMember(name: string, value: unknown, context: Context): string {
   const { table, alias, scope } = context;
-  if (name === '_and') return allOf((value as unknown[]).map((one) => permitted(one, context)));
-  if (name === '_or') return anyOf((value as unknown[]).map((one) => permitted(one, context)));
+  if (name === '_and') return allOf([value].flat().map((one) => permitted(one, context)));
+  if (name === '_or') return anyOf([value].flat().map((one) => permitted(one, context)));
   if (name === '_not') return `NOT (${permitted(value, context)})`;
   if (name === '_exists' && isRecord(value)) {
-    const { schema = 'public', name: other } = value._table as TableName;
-    const to = scope.metadata.tables.find((one) => one.schema === schema && one.name === other);
-    if (to === undefined) throw new Refusal(`The table ${other} of a permission is not tracked.`);
+    const other = toName(value._table);
+    const to = findTable(other, table, scope.metadata);
+    if (to === undefined) throw new Refusal(`The table ${other.name} of a permission is not tracked.`);
     const inner = scope.alias('w');
     return `EXISTS (SELECT 1 FROM ${tableOf(to)} AS ${inner} WHERE ${permitted(value._where, { table: to, alias: inner, scope })})`;
   }
@@ -141,6 +138,8 @@ function permittedMember(name: string, value: unknown, context: Context): string
     const rest = permitted(value, { table: to, alias: inner, scope });
     return `EXISTS (SELECT 1 FROM ${tableOf(to)} AS ${inner} WHERE ${allOf([...joined, rest])})`;
   }
+  if (isComputed(table, name))
+    throw new Refusal(`A permission has the condition ${name}, which is computed, or in another source.`);
   const left = `${alias}.${quoteName(name)}`;
   const members = isRecord(value) ? value : { _eq: value };
   return allOf(Object.entries(members).map((one) => permittedCompare(left, one, scope)));
@@ -153,10 +152,10 @@ function permittedCompare(left: string, [name, value]: [string, unknown], scope:
   const toSql = (one: unknown): string => {
     if (typeof one === 'string' && /^x-hasura-/i.test(one)) return scope.session(one);
     if (typeof one === 'string') return quoteText(one);
-    if (typeof one === 'number' || typeof one === 'boolean') return String(one);
+    if (typeof one === 'number' || typeof one === 'boolean' || one instanceof ExactNumber) return String(one);
     throw new Refusal('A permission compares with a value of an unknown form.');
   };
-  if (operator === '_is_null') return `${left} IS ${value === true ? '' : 'NOT '}NULL`;
+  if (operator === '_is_null' && typeof value === 'boolean') return `${left} IS ${value ? '' : 'NOT '}NULL`;
   if (isList) {
     const list = [value].flat();
     if (list.length === 0) return operator === '_in' ? 'FALSE' : 'TRUE';

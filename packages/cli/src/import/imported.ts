@@ -10,6 +10,8 @@ import type { Misfit } from './text-conversion.ts';
 
 /** A database of another product, without its secrets. */
 export interface FoundSource {
+  /** Databases can have the same label. */
+  id?: unknown;
   label: string;
   /** The product's name of the engine, if no engine of the hub is it. */
   engine: EngineName | { unknown: string };
@@ -39,7 +41,10 @@ export class Imported {
   readonly queries: QueryModel[] = [];
   readonly faults: Fault[] = [];
   readonly notes: Note[] = [];
+  /** How many were not converted, of which a file can have several. */
+  failed = 0;
   readonly #sources = new Map<string, SourceModel>();
+  readonly #origins = new Map<string, string>();
   readonly #paths = new Set<string>();
   readonly #hub: string;
   readonly #variables: SourceVariables;
@@ -49,33 +54,53 @@ export class Imported {
     this.#variables = new SourceVariables(hub);
   }
 
-  /** Adds a query, or its misfits. */
+  /** Adds and returns a query, or adds its misfits. */
   add(
     found: FoundQuery,
     convert: (engine: EngineName, note: (detail: string) => void) => Converted | Misfit[],
-  ): void {
+  ): QueryModel | undefined {
     const { file, label, folder, source, cache } = found;
     const { engine } = source;
     if (typeof engine === 'object' || engine === 'mongodb') {
       const kind = typeof engine === 'object' ? engine.unknown : engine;
       this.refuse(file, `Only the SQL of PostgreSQL, MySQL and MariaDB is converted, not that of ${kind}.`);
-      return;
+      return undefined;
     }
     const notes: string[] = [];
     const converted = convert(engine, (detail) => notes.push(detail));
     if (Array.isArray(converted)) {
+      this.failed++;
       this.faults.push(...converted.map((misfit) => ({ file, ...misfit })));
-      return;
+      return undefined;
     }
     this.notes.push(...[...new Set(notes)].map((detail) => ({ file, detail })));
     const path = found.path === undefined ? toPath(label, this.#paths) : freePath(found.path, this.#paths);
     this.#paths.add(path);
-    this.#sources.set(source.label, toSource(this.#hub, this.#variables, { ...source, engine }));
+    const database = this.#labelOf(source);
+    if (!this.#sources.has(database))
+      this.#sources.set(
+        database,
+        toSource(this.#hub, this.#variables, { ...source, label: database, engine }),
+      );
     const optional = cache === undefined ? {} : { cache };
-    this.queries.push({ path, label, source: source.label, folder, notNull: [], ...converted, ...optional });
+    const query = { path, label, source: database, folder, notNull: [], ...converted, ...optional };
+    this.queries.push(query);
+    return query;
+  }
+
+  #labelOf(source: FoundSource): string {
+    const origin = JSON.stringify(source);
+    for (let count = 1; ; count++) {
+      const label = count === 1 ? source.label : `${source.label} ${count}`;
+      const known = this.#origins.get(label) ?? origin;
+      if (known !== origin) continue;
+      this.#origins.set(label, origin);
+      return label;
+    }
   }
 
   refuse(file: string, detail: string, place = { line: 1, column: 1 }): void {
+    this.failed++;
     this.faults.push({ file, ...place, detail });
   }
 

@@ -1,8 +1,6 @@
 /** Reads Metabase's questions and what they refer to: from its serialization in YAML, from JSON, or from its API. */
 
-import { parseDocument } from 'yaml';
-import { CommandError } from '../failure.ts';
-import { type Api, type ExportFile, isRecord, type Loose, parseJson } from './read-export.ts';
+import { type Api, type ExportFile, isRecord, type Loose, parseExport } from './read-export.ts';
 
 type Part = Loose;
 
@@ -54,10 +52,7 @@ function addAll(to: Map<string, Part>, parts: Part[]): void {
 }
 
 function addYaml(found: MetabaseExport, file: ExportFile): void {
-  const document = parseDocument(file.text);
-  const [fault] = document.errors;
-  if (fault !== undefined) throw new CommandError(`${file.name} is no YAML: ${fault.message}`);
-  const part = document.toJS() as Part | null;
+  const part = parseExport(file) as Part | null;
   const model = Array.isArray(part?.['serdes/meta']) ? part?.['serdes/meta'].at(-1)?.model : undefined;
   if (!isRecord(part)) return;
   if (model === 'Card' || part.dataset_query !== undefined) {
@@ -79,7 +74,7 @@ function addYaml(found: MetabaseExport, file: ExportFile): void {
 
 /** Answers of the API: a list of questions, or `{cards, collections, databases, snippets, fields}`. */
 function addJson(found: MetabaseExport, file: ExportFile): void {
-  const json = parseJson(file);
+  const json = parseExport(file);
   const parts = isRecord(json) && json.dataset_query === undefined ? json : { cards: [json].flat() };
   for (const card of (parts.cards ?? parts.data ?? []) as unknown[])
     if (isRecord(card) && card.dataset_query !== undefined)

@@ -3,6 +3,7 @@
  * condition is written out, with variables whose default is null.
  */
 
+import { writeExact } from '../exact-numbers.ts';
 import { fieldIdOf } from './metabase-export.ts';
 import type { Dialect } from './outline.ts';
 import { isRecord, type Loose } from './read-export.ts';
@@ -78,7 +79,8 @@ const kindOfBase = (type: unknown): Column['kind'] => {
 
 type Use = Setting & Column;
 
-const defaultOf = (value: unknown): unknown => (value === undefined || value === '' ? null : value);
+const defaultOf = (value: unknown): unknown =>
+  value === undefined || value === '' || (Array.isArray(value) && value.length === 0) ? null : value;
 
 function use(tag: Tag, traits: Traits, { variables }: Setting): string {
   return variables.use(tag.name, { ...traits, ...describe(tag) });
@@ -130,7 +132,7 @@ function dateFilter(tag: Tag, { column, ...setting }: Use): FieldFilter {
   const name = String(tag.name);
   if (!isConstant)
     note(
-      `The default ${JSON.stringify(given)} of ${name} is computed by Metabase. Here it has none, so pass the days.`,
+      `The default ${writeExact(given)} of ${name} is computed by Metabase. Here it has none, so pass the days.`,
     );
   note(`The field filter ${name} has two variables here: from a day, and to a day, both included.`);
   const [from, to] = bounds(tag, { type: 'date', values: [one ?? first, one ?? last], ...setting });

@@ -1,5 +1,6 @@
 /** Metabase's template tags → variables, conditions of field filters, and the texts of snippets and other questions. */
 
+import { writeExact } from '../exact-numbers.ts';
 import { numberOf, refuseDivision, withDefault } from './literals.ts';
 import { createFieldFilter, type FieldFilter } from './metabase-filters.ts';
 import type { Dialect } from './outline.ts';
@@ -79,14 +80,17 @@ function typed({ type, name }: Tag, given: unknown, { slot, dialect, words }: Us
   const isList = slot.quoted === undefined && /\bin\s*\(\s*$/i.test(slot.before) && /^\s*\)/.test(slot.rest);
   switch (type) {
     case 'text':
-      return given === undefined ? { type: 'string' } : { type: 'string', value: String(one) };
+      if (given === undefined) return { type: 'string' };
+      if (!Array.isArray(one)) return { type: 'string', value: String(one) };
+      if (isList) return { type: 'string[]', value: one.map(String) };
+      throw new Refusal(`{{${name}}} has several values, which are possible in IN ({{${name}}}).`);
     case 'boolean':
       return given === undefined
         ? { type: 'boolean' }
         : { type: 'boolean', value: one === true || one === 'true' };
     case 'date': {
       if (one !== undefined && !/^\d{4}-\d\d-\d\d$/.test(String(one)))
-        throw new Refusal(`The default ${JSON.stringify(one)} of {{${name}}} is computed by Metabase.`);
+        throw new Refusal(`The default ${writeExact(one)} of {{${name}}} is computed by Metabase.`);
       return one === undefined ? { type: 'date' } : { type: 'date', value: one };
     }
     case 'number': {

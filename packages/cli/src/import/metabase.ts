@@ -33,10 +33,11 @@ function toFoundSource(
   database: Loose | undefined,
   { id, engine }: { id: unknown; engine: EngineName | undefined },
 ): FoundSource {
-  const { name, details = {} } = database ?? {};
+  const { name, details } = database ?? {};
   const port = Number(details?.port);
   const label = String(name ?? (typeof id === 'string' ? id : `Database ${id ?? ''}`)).trim();
   return {
+    id: database?.id ?? id,
     label,
     engine: database?.engine === undefined ? (engine ?? 'postgres') : engineOf(String(database.engine)),
     host: details?.host || undefined,
@@ -70,9 +71,10 @@ interface Setting {
   line: number;
 }
 
-function convertCard({ text, tags }: Native, { found, dialect, note, line }: Setting): Converted | Misfit[] {
+function convertCard(native: Native, { found, dialect, note, line }: Setting): Converted | Misfit[] {
+  const { text, tags } = native;
   const parts = {
-    card: (tag: string) => textOfCard(tag, tags, found),
+    card: (tag: string) => textOfCard(tag, native, found),
     snippet: (tag: string) => textOfSnippet(tag, found),
   };
   const filled = createTags(tags, {
@@ -99,10 +101,14 @@ function convertCard({ text, tags }: Native, { found, dialect, note, line }: Set
 }
 
 /** `{{#12-orders}}` is the text of question 12, if it has no variables. */
-function textOfCard(tag: string, tags: Native['tags'], { cards }: MetabaseExport): string {
-  const id = String(tags[tag]?.['card-id'] ?? /^#(\d+)/.exec(tag)?.[1]);
-  const card = cards.find((one) => String(one.card.id) === id || one.card.entity_id === id)?.card;
+function textOfCard(tag: string, { tags, database }: Native, { cards }: MetabaseExport): string {
+  const id = tags[tag]?.['card-id'] ?? /^#(\d+)/.exec(tag)?.[1];
+  const isIt = ({ card }: MetabaseExport['cards'][number]) =>
+    String(card.id) === String(id) || card.entity_id === id;
+  const card = id === undefined ? undefined : cards.find(isIt)?.card;
   const native = card && nativeOf(card);
+  if (native !== undefined && String(native.database) !== String(database))
+    throw new Refusal(`{{${tag}}} is a question of another database. Make it a query of its own.`);
   if (native === undefined)
     throw new Refusal(
       `{{${tag}}} is a question that is not in the export, or has no SQL. Make it a view, or write its text here.`,

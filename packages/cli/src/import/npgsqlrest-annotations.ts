@@ -2,6 +2,7 @@
 
 import { numberOf } from './literals.ts';
 import { typeOfCast } from './plain-sql.ts';
+import { Refusal } from './text-conversion.ts';
 
 export interface Parameter {
   name: string;
@@ -27,45 +28,40 @@ export interface Annotations {
 
 /** Each has its values from elsewhere than from the caller, or answers something else than the rows. */
 const impossible: Readonly<Record<string, string>> = {
-  ...{ user_context: 'claims', user_parameters: 'claims', user_params: 'claims' },
-  ...{ login: 'a log-in', signin: 'a log-in', logout: 'a log-in', signout: 'a log-in' },
+  ...{ usercontext: 'claims', userparameters: 'claims', userparams: 'claims' },
   ...{
-    upload: 'an upload',
-    proxy: 'a proxy',
-    proxy_out: 'a proxy',
-    encrypt: 'encryption',
-    decrypt: 'encryption',
+    login: 'a log-in',
+    signin: 'a log-in',
+    logout: 'a log-in',
+    signout: 'a log-in',
+    basicauth: 'a log-in',
   },
-  ...{
-    sse: 'server-sent events',
-    sse_path: 'server-sent events',
-    basic_auth: 'a log-in',
-    returns: 'a type of its own',
-  },
-  ...{ body_parameter_name: 'the whole body', request_headers_parameter_name: 'headers', void: 'no answer' },
+  ...{ upload: 'an upload', proxy: 'a proxy', proxyout: 'a proxy' },
+  ...{ encrypt: 'encryption', decrypt: 'encryption' },
+  ...{ sse: 'server-sent events', ssepath: 'server-sent events' },
+  ...{ bodyparametername: 'the whole body', bodyparamname: 'the whole body' },
+  ...{ requestheadersparametername: 'headers', requestheadersparamname: 'headers' },
+  ...{ requestheadersmode: 'headers', requestheaders: 'headers' },
+  ...{ returns: 'a type of its own', void: 'no answer' },
 };
 const shaping: ReadonlySet<string> = new Set([
-  'single',
-  'raw',
-  'separator',
-  'new_line',
-  'columns',
-  'table_format',
-  'nested',
+  ...['single', 'raw', 'separator', 'newline', 'columns', 'columnnames', 'tableformat', 'nested', 'parse'],
+  'parseresponse',
 ]);
 
 export function readAnnotations(lines: readonly string[]): Annotations {
   const found: Annotations = { parameters: new Map(), faults: [], notes: [] };
   for (const line of lines) {
     const [, word = '', rest = ''] = /^\s*(?:--)?\s*@?([A-Za-z_-]+)\b\s*(.*?)\s*$/.exec(line) ?? [];
-    readAnnotation(word.toLowerCase().replaceAll('-', '_'), rest, found);
+    readAnnotation(word.toLowerCase(), rest, found);
     if (/^\s*(?:--)?\s*_?\w+\s*=\s*select\b/i.test(line))
       found.faults.push('A parameter that NpgsqlRest resolves with a statement. Join it into the text.');
   }
   return found;
 }
 
-function readAnnotation(word: string, rest: string, found: Annotations): void {
+function readAnnotation(written: string, rest: string, found: Annotations): void {
+  const word = written.replaceAll(/[-_]/g, '');
   if (word === 'http') {
     const [, method, path] = /^(GET|POST|PUT|DELETE|QUERY)?\s*(\/\S*)?/i.exec(rest) ?? [];
     if (method !== undefined) found.method = method.toUpperCase();
@@ -73,19 +69,22 @@ function readAnnotation(word: string, rest: string, found: Annotations): void {
     if (path?.includes('{')) found.notes.push(`The parameters of the path ${path} are ordinary variables.`);
   } else if (word === 'path' && rest.startsWith('/')) found.path = rest;
   else if (word === 'param' || word === 'parameter') readParameter(rest, found);
-  else if (/^cache_expires(?:_in)?$/.test(word)) readCache(rest, found);
+  else if (/^cacheexpires(?:in)?$/.test(word)) readCache(rest, found);
   else if (word === 'cached' && found.cacheS === undefined)
     found.notes.push('It was cached. Set cache if no cache_expires did.');
-  else if (/^(?:authorized?|requires_authorization)$/.test(word))
+  else if (/^(?:authorized?|requiresauthorization)$/.test(word))
     found.notes.push(
       `It needed ${rest === '' ? 'a signed-in user' : `the roles ${rest}`}. Limit the keys that may run it.`,
     );
-  else if (/^mcp(?:_description)?$/.test(word) && rest !== '') found.tool = rest;
+  else if (/^mcp(?:description)?$/.test(word) && rest !== '') found.tool = rest;
   else if (word === 'validate')
     found.notes.push(`It checked ${rest}. The types of the variables do that here, or the text.`);
-  else if (shaping.has(word)) found.notes.push(`@${word} gave the answer another form. Here it has rows.`);
-  else if (impossible[word] !== undefined && rest.length < 60)
-    found.faults.push(`@${word} needs ${impossible[word]}, which a query of the hub does not have.`);
+  else if (shaping.has(word)) found.notes.push(`@${written} gave the answer another form. Here it has rows.`);
+  else if (word === 'disabled') found.faults.push('The endpoint is disabled.');
+  else if (/^connection(?:name)?$/.test(word) && /^\S+$/.test(rest))
+    found.notes.push(`It ran at the connection ${rest}. Here it has the source of the other queries.`);
+  else if (impossible[word] !== undefined && rest.length < 60 && rest !== 'ignore')
+    found.faults.push(`@${written} needs ${impossible[word]}, which a query of the hub does not have.`);
 }
 
 function readCache(interval: string, found: Annotations): void {
@@ -127,7 +126,12 @@ function readParameter(rest: string, found: Annotations): void {
 /** The value of a default in an annotation or a declaration. */
 export function toDefault(text: string, type: string | undefined): unknown {
   if (/^null(?:::\w+)?$/i.test(text)) return null;
-  const plain = /^'((?:[^']|'')*)'(?:::\w+)?$/.exec(text)?.[1]?.replaceAll("''", "'") ?? text;
-  if (type === 'boolean') return plain === 'true';
-  return ['integer', 'bigint', 'decimal', 'number'].includes(type ?? '') ? numberOf(plain).value : plain;
+  const [, quoted, plain = text] = /^(?:'((?:[^']|'')*)'|([-+.\w]+))(?:::\w+)?$/.exec(text) ?? [];
+  const value = quoted?.replaceAll("''", "'") ?? plain;
+  if (type?.endsWith('[]') === true) throw new Refusal(`The default ${text} of a list is not converted.`);
+  if (type !== 'boolean')
+    return ['integer', 'bigint', 'decimal', 'number'].includes(type ?? '') ? numberOf(value).value : value;
+  if (!/^(?:true|false|[tfyn01]|yes|no|on|off)$/i.test(value))
+    throw new Refusal(`The default ${text} is neither true nor false.`);
+  return /^(?:true|[ty1]|yes|on)$/i.test(value);
 }

@@ -3,6 +3,7 @@
 import type { QueryModel } from '../files/model.ts';
 import { type Annotations, readAnnotations, toDefault } from './npgsqlrest-annotations.ts';
 import { typeOfCast } from './plain-sql.ts';
+import { Refusal } from './text-conversion.ts';
 
 export interface Routine {
   name: string;
@@ -22,17 +23,22 @@ const comment =
 export function readRoutines(text: string): Routine[] | undefined {
   const declared = [...text.matchAll(declaration)];
   if (declared.length === 0) return undefined;
-  const texts = new Map(
-    [...text.matchAll(comment)].map(([, name = '', inner = '']) => [name.toLowerCase(), inner]),
-  );
+  const texts = new Map([...text.matchAll(comment)].map(([, name = '', inner = '']) => [keyOf(name), inner]));
+  const names = declared.map(({ 2: name = '' }) => keyOf(name));
   return declared.flatMap(({ 1: kind = '', 2: name = '', 3: list = '', index }) => {
-    const annotated = texts.get(name.toLowerCase());
+    const annotated = texts.get(keyOf(name));
     // Without HTTP it is no endpoint.
     if (annotated === undefined || !/^\s*http\b/im.test(annotated)) return [];
     const line = text.slice(0, index).split('\n').length;
-    return [{ name, line, annotations: readAnnotations(annotated.split('\n')), ...toCall(kind, name, list) }];
+    const routine = { name, line, annotations: readAnnotations(annotated.split('\n')) };
+    const call = toCall(kind, name, list);
+    if (names.filter((one) => one === keyOf(name)).length > 1)
+      call.faults.push(`Several functions have the name ${name}, and it is not known which is the endpoint.`);
+    return [{ ...routine, ...call }];
   });
 }
+
+const keyOf = (name: string): string => name.toLowerCase().replace(/^public\./, '');
 
 function toCall(kind: string, name: string, list: string): Pick<Routine, 'text' | 'context' | 'faults'> {
   const faults: string[] = [];
@@ -40,8 +46,8 @@ function toCall(kind: string, name: string, list: string): Pick<Routine, 'text' 
   const values: string[] = [];
   for (const part of list.split(/,(?![^()]*\))/).filter((one) => one.trim() !== '')) {
     const [head = '', fallback] = part.trim().split(/\s+default\s+|\s*=\s*/i);
-    const words = head.replace(/^(?:in|variadic)\s+/i, '').split(/\s+/);
-    if (/^(?:out|inout)$/i.test(words[0] ?? '')) continue;
+    const words = head.replace(/^(?:in|inout|variadic)\s+/i, '').split(/\s+/);
+    if (/^out$/i.test(words[0] ?? '')) continue;
     const [parameter = '', ...type] = words;
     if (type.length === 0) faults.push(`The parameter ${part.trim()} has no name.`);
     const sqlType = type.join(' ');
@@ -54,10 +60,11 @@ function toCall(kind: string, name: string, list: string): Pick<Routine, 'text' 
         `The default ${fallback.trim()} of ${parameter} is computed, so it cannot be a default here.`,
       );
     const key = parameter.replace(/^_+/, '');
+    const value = fallback === undefined ? undefined : defaultOf(fallback.trim(), own, faults);
     context.push({
       key,
       ...(own === undefined ? {} : { type: own }),
-      ...(fallback === undefined ? { required: true } : { value: toDefault(fallback.trim(), own) }),
+      ...(fallback === undefined ? { required: true } : { value }),
     } as QueryModel['context'][number]);
     values.push(`${parameter} => :${key}${own === undefined ? `::${sqlType}` : ''}`);
   }
@@ -67,4 +74,14 @@ function toCall(kind: string, name: string, list: string): Pick<Routine, 'text' 
     context,
     faults,
   };
+}
+
+function defaultOf(text: string, type: string | undefined, faults: string[]): unknown {
+  try {
+    return toDefault(text, type);
+  } catch (err) {
+    if (!(err instanceof Refusal)) throw err;
+    faults.push(err.message);
+    return undefined;
+  }
 }

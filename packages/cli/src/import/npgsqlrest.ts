@@ -25,7 +25,7 @@ export function importNpgsqlRest(files: ExportFile[], into: Imported, root: stri
           folder: [],
           source,
         };
-        into.add(found, () => {
+        const query = into.add(found, () => {
           const faults = [...annotations.faults, ...routine.faults];
           if (faults.length > 0) return faults.map((detail) => ({ line, column: 1, detail }));
           return {
@@ -34,25 +34,28 @@ export function importNpgsqlRest(files: ExportFile[], into: Imported, root: stri
             context: routine.context,
           };
         });
-        annotate(into, name, annotations);
+        if (query !== undefined)
+          annotate(query, annotations, (detail) => into.notes.push({ file: name, detail }));
       }
       continue;
     }
     const annotations = readAnnotations(commentsOf(text));
     const file = name.slice(name.startsWith(root) ? root.length : 0).replace(/^\/|\.sql$/gi, '');
-    into.add({ file: name, ...place(annotations, file), folder: [], source }, () =>
+    const query = into.add({ file: name, ...place(annotations, file), folder: [], source }, () =>
       convertFile(text, annotations),
     );
-    annotate(into, name, annotations);
+    if (query !== undefined)
+      annotate(query, annotations, (detail) => into.notes.push({ file: name, detail }));
   }
 }
 
-/** What the annotations say beside the text of the query that was added last. */
-function annotate(into: Imported, file: string, { notes, cacheS, tool }: Annotations): void {
-  if (into.faults.some((fault) => fault.file === file)) return;
-  into.notes.push(...notes.map((detail) => ({ file, detail })));
-  const query = into.queries.at(-1);
-  if (query === undefined) return;
+/** What the annotations say beside the text. */
+function annotate(
+  query: QueryModel,
+  { notes, cacheS, tool }: Annotations,
+  note: (detail: string) => void,
+): void {
+  for (const detail of notes) note(detail);
   if (cacheS !== undefined) query.cache = { maxAgeS: cacheS };
   if (tool !== undefined) query.tool = { description: tool };
 }

@@ -8,9 +8,9 @@ export const quotes: Record<Dialect, string> = {
   mysql: String.raw`'(?:[^'\\]|\\[\s\S]|'')*'|"(?:[^"\\]|\\[\s\S]|"")*"|${'`[^`]*`'}`,
 };
 export const comments: Record<Dialect, string> = {
-  postgres: String.raw`--.*|\/\*[\s\S]*?\*\/`,
+  postgres: String.raw`--[^\n\r]*|\/\*[\s\S]*?\*\/`,
   // `5--3` is a subtraction.
-  mysql: String.raw`--(?=\s|$).*|#.*|\/\*[\s\S]*?\*\/`,
+  mysql: String.raw`--(?=\s|$)[^\n]*|#[^\n]*|\/\*[\s\S]*?\*\/`,
 };
 
 export interface Outline {

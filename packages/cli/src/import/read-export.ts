@@ -2,7 +2,10 @@
 
 import { readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
+import type { ScalarTag } from 'yaml';
+import { ExactNumber, parseExact } from '../exact-numbers.ts';
 import { CommandError } from '../failure.ts';
+import { parseYaml } from '../files/yaml.ts';
 import { NotUtf8, notUtf8, readUtf8 } from '../read-utf8.ts';
 import type { Imported } from './imported.ts';
 
@@ -53,11 +56,14 @@ async function readText(file: string): Promise<string> {
   return text.replace(/^\uFEFF/, '');
 }
 
-export function parseJson({ name, text }: ExportFile): unknown {
+/** JSON or YAML, whose numbers keep all their digits. */
+export function parseExport({ name, text }: ExportFile, tags?: readonly ScalarTag[]): unknown {
+  const isYaml = /\.ya?ml$/i.test(name);
   try {
-    return JSON.parse(text);
+    return isYaml ? parseYaml(text, tags) : parseExact(text);
   } catch (cause) {
-    throw new CommandError(`${name} is no JSON: ${(cause as Error).message}`, undefined, { cause });
+    const detail = `${name} is no ${isYaml ? 'YAML' : 'JSON'}: ${(cause as Error).message}`;
+    throw new CommandError(detail, undefined, { cause });
   }
 }
 
@@ -82,8 +88,9 @@ export function openApi(address: string, headers: Record<string, string>): Api {
         cause,
       });
     });
-    if (!response.ok) throw new CommandError(`GET ${url.href} was answered with ${response.status}.`);
-    return (await response.json()) as Loose;
+    if (!response.ok)
+      throw new CommandError(`${init.method} ${url.href} was answered with ${response.status}.`);
+    return parseExport({ name: url.href, text: await response.text() }) as Loose;
   };
   return {
     get: (path) => call(path, { method: 'GET' }),
@@ -108,4 +115,4 @@ export function keyFrom(env: Readonly<Record<string, string | undefined>>, name:
 export type Loose = Record<string, any>;
 
 export const isRecord = (value: unknown): value is Loose =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);

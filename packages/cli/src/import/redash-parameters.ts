@@ -165,7 +165,7 @@ function readLiteral(sql: string): { type: 'integer' | 'decimal' | 'string'; val
   const text = /^'([^'\\]*)'$/.exec(sql.trim())?.[1];
   if (text !== undefined) return { type: 'string', value: text };
   return /^-?\d+(?:\.\d+)?$/.test(sql.trim())
-    ? (numberOf(sql) as { type: 'integer'; value: number })
+    ? (numberOf(sql) as { type: 'integer' | 'decimal'; value: unknown })
     : undefined;
 }
 

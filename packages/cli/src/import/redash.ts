@@ -4,7 +4,7 @@ import type { EngineName } from '@datahub/contract/engines';
 import { engineOf, type FoundSource, type Imported } from './imported.ts';
 import { commandOf, type Dialect, outlineOf } from './outline.ts';
 import type { Converted } from './plain-sql.ts';
-import { type Api, type ExportFile, isRecord, type Loose, parseJson } from './read-export.ts';
+import { type Api, type ExportFile, isRecord, type Loose, parseExport } from './read-export.ts';
 import { createParameters } from './redash-parameters.ts';
 import { type Misfit, TextConversion } from './text-conversion.ts';
 
@@ -44,7 +44,7 @@ export function readRedashFiles(files: ExportFile[]): RedashExport {
       found.queries.push({ file: file.name, query: readToolbelt(file.text) });
       continue;
     }
-    const json = parseJson(file);
+    const json = parseExport(file);
     const parts =
       isRecord(json) && Array.isArray(json.queries)
         ? json.queries
@@ -94,9 +94,11 @@ export function importRedash(found: RedashExport, into: Imported, engine: Engine
   }
 }
 
-function toFoundSource({ name, type, options = {} }: Loose): FoundSource {
+function toFoundSource({ id, name, type, options: given }: Loose): FoundSource {
+  const options = isRecord(given) ? given : {};
   const port = Number(options.port);
   return {
+    id,
     label: String(name),
     engine: engineOf(String(type)),
     host: options.host || undefined,

@@ -161,6 +161,10 @@ export class TextConversion {
       this.refuse(place.at, 'A name, or a text in these quotes, cannot contain a value.');
       return whole;
     }
+    if (this.#rules.dialect === 'mysql' && parts.slice(0, -1).some((part) => endsEscape.test(part))) {
+      this.refuse(place.at, 'A backslash stands before a value.');
+      return whole;
+    }
     const { before, rest } = place;
     const isAlone = parts.length === 3 && parts[0] === '' && parts[2] === '';
     const quoted = isAlone ? 'alone' : 'part';
@@ -168,7 +172,7 @@ export class TextConversion {
       i % 2 === 0
         ? part === ''
           ? ''
-          : `'${this.#plain(part)}'`
+          : `'${inSingleQuotes(this.#plain(part), whole)}'`
         : this.#fill({ name: part, quoted, position: 'value', before, rest }, place.at),
     );
     const text = isAlone ? (pieces[1] as string) : `CONCAT(${pieces.filter((one) => one !== '').join(', ')})`;
@@ -272,6 +276,15 @@ export class TextConversion {
     return `${word} ${this.#fill({ ...this.#slot(name, place), position: 'value' }, place.at)}`;
   }
 }
+
+/** An odd number of backslashes. */
+const endsEscape = /(?<!\\)(?:\\\\)*\\$/;
+
+/** A part of MySQL's text in double quotes, in which `""` is one character and an apostrophe needs no escape. */
+const inSingleQuotes = (part: string, whole: string): string =>
+  whole.startsWith("'")
+    ? part
+    : part.replaceAll(/\\[\s\S]|""|'/g, (found) => (found === '""' ? '"' : found === "'" ? "''" : found));
 
 /** Marks a text whose typed literal, such as `interval '…'`, becomes a cast. */
 const castMark = '\0cast ';

@@ -144,6 +144,47 @@ describe('importMetabase', () => {
     });
   });
 
+  it('takes the values of a list, and no value as none', () => {
+    const list = { type: 'text', default: ['x', 'y'] };
+    expect(convert('SELECT 1 WHERE a IN ({{list}})', { list }).context).toEqual([
+      { key: 'list', type: 'string[]', value: ['x', 'y'] },
+    ]);
+    expect(convert('SELECT 1 WHERE a = {{list}}', { list }).faults).toEqual([
+      expect.stringContaining('{{list}} has several values'),
+    ]);
+    expect(convert('SELECT 1 WHERE {{regions}}', { regions: { ...regions, default: [] } }).context).toEqual([
+      { key: 'regions', type: 'string[]', value: null },
+    ]);
+  });
+
+  it('keeps databases of one name apart, and takes no question of another', () => {
+    const into = new Imported('shop');
+    const card = (id: number | undefined, { database = id, query = 'SELECT 1 AS a' } = {}) => ({
+      ...{ id, name: `Q${id}` },
+      dataset_query: { type: 'native', database, native: { query } },
+    });
+    const json = {
+      cards: [
+        ...[card(1), card(2), card(3, { database: 1 })],
+        ...[card(4, { database: 2, query: 'SELECT * FROM {{#1}} AS x' })],
+        ...[card(undefined, { database: 2 }), card(5, { database: 2, query: 'SELECT * FROM {{#x}} AS x' })],
+      ],
+      databases: [1, 2].map((id) => ({ id, name: 'Main', engine: 'postgres', details: { host: `db${id}` } })),
+    };
+    importMetabase(readMetabaseFiles([{ name: 'm.json', text: JSON.stringify(json) }]), into, undefined);
+    const { queries, sources } = into.toHub('Shop');
+    expect(queries.map(({ source }) => source)).toEqual(['Main', 'Main 2', 'Main', 'Main 2']);
+    expect(sources.map(({ label, connectionSettings: { host } }) => [label, host])).toEqual([
+      ['Main', 'db1'],
+      ['Main 2', 'db2'],
+    ]);
+    expect(into.faults.map(({ detail }) => detail)).toEqual([
+      expect.stringContaining('{{#1}} is a question of another database'),
+      expect.stringContaining('{{#x}} is a question that is not in the export'),
+    ]);
+    expect(into.failed).toBe(2);
+  });
+
   it('reads serialized questions with their collections, and names the line in the file', () => {
     const into = new Imported('shop');
     const card = `name: Orders

@@ -91,6 +91,49 @@ create function app.inner() returns int language sql as $$ select 1 $$;`;
   });
 
   it.each([
+    ['boolean default TRUE', { type: 'boolean', value: true }],
+    ["boolean = 'f'::boolean", { type: 'boolean', value: false }],
+    ['bigint default 5::bigint', { type: 'bigint', value: 5 }],
+    ["text default 'it''s'::text", { type: 'string', value: "it's" }],
+  ])('takes the default of %s', (parameter, traits) => {
+    const text = `create function f(_a ${parameter}) returns int language sql as 'select 1';\ncomment on function f is 'HTTP GET';`;
+    expect(convert(text)).toMatchObject({ query: { context: [{ key: 'a', ...traits }] }, faults: [] });
+  });
+
+  it('takes the annotations of each function, and reports those that cannot be queries', () => {
+    const each = (name: string, parameter: string, lines: string) =>
+      `create function public.${name}(${parameter}) returns int language sql as 'select 1';\ncomment on function ${name} is 'HTTP GET\n${lines}';\n`;
+    const text =
+      each('a', '_x date default now()', '') +
+      each('b', 'inout _x int', 'requiresauthorization admin\ncacheexpiresin 5 min\nconnection replica') +
+      each('c', '', 'disabled') +
+      each('d', '_x text', 'bodyparametername _x') +
+      each('e', '_x int', '') +
+      each('e', '_x text', '') +
+      each('g', "_x int[] default '{1}'", '');
+    const { query, faults, notes } = convert(text);
+    expect(query).toMatchObject({
+      path: 'b',
+      text: 'SELECT * FROM public.b(_x => :x)',
+      cache: { maxAgeS: 300 },
+    });
+    expect(notes).toEqual([
+      expect.stringContaining('roles admin'),
+      expect.stringContaining('It ran at the connection replica'),
+    ]);
+    expect(faults).toEqual([
+      expect.stringContaining('now() of _x is computed'),
+      expect.stringContaining('The endpoint is disabled'),
+      expect.stringContaining('@bodyparametername needs the whole body'),
+      ...['15', '18'].map((line) =>
+        expect.stringMatching(`^${line} Several functions have the name public.e`),
+      ),
+      expect.stringContaining('of a list is not converted'),
+    ]);
+  });
+
+  it.each([
+    ['-- @param $1 a boolean default perhaps\nselect $1', '2 The default perhaps is neither true nor false'],
     ['-- @user_parameters\nselect :_user_id', '1 @user_parameters needs claims'],
     ['-- HTTP POST\nselect 1;\nselect 2', '2 There are several statements'],
     ['-- @param $1 h is hash of p\nselect $1', '1 @param $1 h is hash of p needs a value'],

@@ -84,8 +84,34 @@ describe('convertSql', () => {
   it.each([
     ["SELECT ?, `a?`, 'it\\'s ?', ? # ?", "SELECT :p1, `a?`, 'it\\'s ?', :p2 # ?", required('p1', 'p2')],
     ['SELECT @a, 5--?', 'SELECT @a, 5--:p1', required('p1')],
+    ...[
+      [`"say ""{{ x }}"" now"`, `CONCAT('say "', :x, '" now')`],
+      [`"O'{{ x }}'s"`, `CONCAT('O''', :x, '''s')`],
+      [String.raw`"a\"b\'c {{ x }}"`, String.raw`CONCAT('a\"b\'c ', :x)`],
+      [String.raw`'it''s \' "" {{ x }}\\'`, String.raw`CONCAT('it''s \' "" ', :x, '\\')`],
+    ].map(([from, to]): [string, string, object[]] => [
+      `SELECT a FROM t WHERE b = ${from}`,
+      `SELECT a FROM t WHERE b = ${to}`,
+      [{ key: 'x', type: 'string', required: true }],
+    ]),
   ])('of MySQL: %s', (source, text, context) => {
     expect(convertSql(source, 'mysql')).toEqual({ text, command: 'SELECT', context });
+  });
+
+  it('does not split an escape of MySQL', () => {
+    const source = String.raw`SELECT a FROM t WHERE b = 'x\{{ y }}'`;
+    expect(convertSql(source, 'mysql')).toMatchObject([
+      { column: 27, detail: 'A backslash stands before a value.' },
+    ]);
+    expect(convertSql(source, 'postgres')).toMatchObject({
+      text: String.raw`SELECT a FROM t WHERE b = CONCAT('x\', :y)`,
+    });
+  });
+
+  it('ends a comment where the database ends it', () => {
+    expect(convertSql("SELECT 1 -- it\u2028's {{x}}\nWHERE a = '{{y}}'", 'postgres')).toMatchObject({
+      text: "SELECT 1 -- it\u2028's {{x}}\nWHERE a = :y",
+    });
   });
 
   it.each([

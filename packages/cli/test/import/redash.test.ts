@@ -10,7 +10,7 @@ const sources = [
     options: { host: 'db', port: 5433, dbname: 'shop', sslmode: 'require', password: '--------' },
   },
   { id: 2, name: 'Wares', type: 'rds_mysql', options: { host: 'my', db: 'wares' } },
-  { id: 3, name: 'Clicks', type: 'bigquery', options: {} },
+  { id: 3, name: 'Clicks', type: 'bigquery', options: null },
 ];
 
 /** What one query becomes, or why it does not. */
