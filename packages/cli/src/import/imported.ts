@@ -76,6 +76,8 @@ export class Imported {
     this.notes.push(...[...new Set(notes)].map((detail) => ({ file, detail })));
     const path = found.path === undefined ? toPath(label, this.#paths) : freePath(found.path, this.#paths);
     this.#paths.add(path);
+    if (found.path !== undefined && found.path !== path)
+      this.notes.push({ file, detail: `Another query has the path ${found.path}. Here it is ${path}.` });
     const database = this.#labelOf(source);
     if (!this.#sources.has(database))
       this.#sources.set(

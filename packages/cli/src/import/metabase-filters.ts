@@ -145,7 +145,8 @@ function bounds(
   { type, values, variables }: { type: Traits['type']; values: unknown[]; variables: Variables },
 ): [string, string] {
   const [from, to] = (['from', 'to'] as const).map((end, i) =>
-    variables.use(`${tag.name}_${end}`, { type, value: values[i] ?? null }),
+    // No tag has a blank in its name.
+    variables.use(`${tag.name} ${end}`, { type, value: values[i] ?? null }),
   );
   return [from as string, to as string];
 }

@@ -28,12 +28,14 @@ export function createTags(tags: Record<string, Tag>, setting: TagSetting) {
     filters.set(name, filter);
     return filter;
   };
+  const tagOf = (name: string): Tag => tags[name] ?? tags[name.toLowerCase()] ?? { name, type: 'text' };
+  const isText = (name: string): boolean => /^(?:#|snippet:)/.test(name);
   const fill = (slot: Slot): string => {
     const { name, quoted } = slot;
     if (name === '%%') return name;
-    if (quoted === undefined && name.startsWith('#')) return setting.parts.card(name);
-    if (quoted === undefined && /^snippet:/.test(name)) return setting.parts.snippet(name);
-    const tag = tags[name] ?? tags[name.toLowerCase()] ?? { name, type: 'text' };
+    if (quoted === undefined && isText(name))
+      return name.startsWith('#') ? setting.parts.card(name) : setting.parts.snippet(name);
+    const tag = tagOf(name);
     if (tag.type === 'dimension') {
       if (quoted !== undefined) throw new Refusal(`The field filter {{${name}}} is in quotes.`);
       return filterOf(name, tag).condition;
@@ -42,9 +44,9 @@ export function createTags(tags: Record<string, Tag>, setting: TagSetting) {
     return variables.use(name, traitsOf({ ...tag, name }, { ...setting, slot, presence }));
   };
   const absent = (name: string): string | undefined => {
-    const tag = tags[name];
-    if (tag?.type === 'dimension') return filterOf(name, tag).absent;
-    return outside.has(name) ? undefined : `${variables.use(name)} IS NULL`;
+    const tag = tagOf(name);
+    if (tag.type === 'dimension') return filterOf(name, tag).absent;
+    return outside.has(name) || isText(name) ? undefined : `${variables.use(name)} IS NULL`;
   };
   return { fill, absent, context: () => variables.context() };
 }

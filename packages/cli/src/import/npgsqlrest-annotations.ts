@@ -1,5 +1,6 @@
 /** The annotations in comments of NpgsqlRest, such as `@param $1 region text default null`. */
 
+import { parseExact } from '../exact-numbers.ts';
 import { numberOf } from './literals.ts';
 import { typeOfCast } from './plain-sql.ts';
 import { Refusal } from './text-conversion.ts';
@@ -128,10 +129,19 @@ export function toDefault(text: string, type: string | undefined): unknown {
   if (/^null(?:::\w+)?$/i.test(text)) return null;
   const [, quoted, plain = text] = /^(?:'((?:[^']|'')*)'|([-+.\w]+))(?:::\w+)?$/.exec(text) ?? [];
   const value = quoted?.replaceAll("''", "'") ?? plain;
+  if (type === 'json') return jsonOf(value);
   if (type?.endsWith('[]') === true) throw new Refusal(`The default ${text} of a list is not converted.`);
   if (type !== 'boolean')
     return ['integer', 'bigint', 'decimal', 'number'].includes(type ?? '') ? numberOf(value).value : value;
   if (!/^(?:true|false|[tfyn01]|yes|no|on|off)$/i.test(value))
     throw new Refusal(`The default ${text} is neither true nor false.`);
   return /^(?:true|[ty1]|yes|on)$/i.test(value);
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return parseExact(text);
+  } catch {
+    throw new Refusal(`The default ${text} is no JSON.`);
+  }
 }

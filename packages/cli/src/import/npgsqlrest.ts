@@ -84,7 +84,7 @@ function convertFile(text: string, { faults, parameters }: Annotations): Convert
     dialect: 'postgres',
     hasBraces: false,
     hasOptionalParts: false,
-    placeholders: String.raw`(?<number>\$\d+\b)|(?<![:\w])(?<colon>:[A-Za-z_]\w*)`,
+    placeholders: String.raw`(?<!\w)(?<number>\$\d+\b)|(?<![:\w])(?<colon>:[A-Za-z_]\w*)`,
     fill: ({ name, rest }) => {
       if (name === '%%') return name;
       const known = parameters.get(name) ?? parameters.get(name.slice(1));

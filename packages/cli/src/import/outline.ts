@@ -4,7 +4,7 @@ export type Dialect = 'postgres' | 'mysql';
 
 /** Texts in quotes, and names. The first alternative that matches wins. */
 export const quotes: Record<Dialect, string> = {
-  postgres: String.raw`[eE]'(?:[^'\\]|\\[\s\S]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?<tag>[A-Za-z_]\w*|)\$[\s\S]*?\$\k<tag>\$`,
+  postgres: String.raw`(?<![\w$])[eE]'(?:[^'\\]|\\[\s\S]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?<tag>[A-Za-z_]\w*|)\$[\s\S]*?\$\k<tag>\$`,
   mysql: String.raw`'(?:[^'\\]|\\[\s\S]|'')*'|"(?:[^"\\]|\\[\s\S]|"")*"|${'`[^`]*`'}`,
 };
 export const comments: Record<Dialect, string> = {

@@ -24,7 +24,7 @@ export interface Converted {
 }
 
 const placeholders: Record<'postgres' | 'mysql', string> = {
-  postgres: String.raw`(?<number>\$\d+\b)|(?<![\w@<])(?<at>@[A-Za-z_]\w*)`,
+  postgres: String.raw`(?<!\w)(?<number>\$\d+\b)|(?<![\w@<])(?<at>@[A-Za-z_]\w*)`,
   mysql: String.raw`(?<mark>\?)`,
 };
 const inBoth = String.raw`(?<python>%\([A-Za-z_]\w*\)s)|(?<positional>%s\b)|(?<![:\w])(?<colon>:[A-Za-z_]\w*)`;

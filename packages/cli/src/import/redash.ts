@@ -142,10 +142,10 @@ function convertQuery(
   };
 }
 
-/** "Limit 1000" of Redash's editor: only a SELECT whose own last clause is no LIMIT gets it. */
+/** "Limit 1000" of Redash's editor: only a text that begins with SELECT, and has no limit, gets it. */
 function withLimit(text: string, dialect: Dialect): string {
   const { text: outline } = outlineOf(text, dialect);
-  const isSelect = /^\s*select\b/i.test(outline);
+  const isSelect = /^select\b/i.test(text);
   if (!isSelect || /\b(?:limit|offset|fetch)\b/i.test(outline)) return text;
   return `${text}\nLIMIT ${limit}`;
 }

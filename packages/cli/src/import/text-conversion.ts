@@ -244,7 +244,7 @@ export class TextConversion {
     }
     this.words += `${word} `;
     const text = this.convert(condition, at + 2 + blanks.length + word.length).trim();
-    const names = [...condition.matchAll(/\{\{\s*([\s\S]*?)\s*\}\}/g)].map(([, name = '']) => name);
+    const names = [...condition.matchAll(/\{\{\{?\s*([\s\S]*?)\s*\}?\}\}/g)].map(([, name = '']) => name);
     if (this.misfits.length > 0) return '';
     const absent = [...new Set(names)].flatMap((name) => this.#rules.absent(name) ?? []);
     if (absent.length === 0) return `${blanks}${word} (${text})`;

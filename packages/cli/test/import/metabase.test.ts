@@ -157,6 +157,27 @@ describe('importMetabase', () => {
     ]);
   });
 
+  it('leaves out an optional part for its own tags only', () => {
+    expect(convert('WHERE TRUE [[AND {{snippet: big}}]]')).toMatchObject({
+      text: 'WHERE TRUE AND (amount > 100)',
+      context: [],
+    });
+    expect(convert('WHERE TRUE [[AND {{Region}}]]', { region: regions })).toMatchObject({
+      text: expect.stringMatching(/ OR :region IS NULL\)$/),
+      context: [{ key: 'region' }],
+    });
+    const { text, context } = convert('WHERE {{day}} AND a = {{day_from}}', {
+      day: dates,
+      day_from: { type: 'text' },
+    });
+    expect(text).toContain('AND a = :day_from_2');
+    expect(context).toMatchObject([
+      { key: 'day_from' },
+      { key: 'day_to' },
+      { key: 'day_from_2', type: 'string' },
+    ]);
+  });
+
   it('keeps databases of one name apart, and takes no question of another', () => {
     const into = new Imported('shop');
     const card = (id: number | undefined, { database = id, query = 'SELECT 1 AS a' } = {}) => ({

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ExactNumber } from '../../src/exact-numbers.ts';
 import { Imported } from '../../src/import/imported.ts';
 import { importNpgsqlRest } from '../../src/import/npgsqlrest.ts';
 
@@ -94,6 +95,7 @@ create function app.inner() returns int language sql as $$ select 1 $$;`;
     ['boolean default TRUE', { type: 'boolean', value: true }],
     ["boolean = 'f'::boolean", { type: 'boolean', value: false }],
     ['bigint default 5::bigint', { type: 'bigint', value: 5 }],
+    [`json default '{"a": 1.50}'::json`, { type: 'json', value: { a: new ExactNumber('1.50') } }],
     ["text default 'it''s'::text", { type: 'string', value: "it's" }],
   ])('takes the default of %s', (parameter, traits) => {
     const text = `create function f(_a ${parameter}) returns int language sql as 'select 1';\ncomment on function f is 'HTTP GET';`;
@@ -110,7 +112,8 @@ create function app.inner() returns int language sql as $$ select 1 $$;`;
       each('d', '_x text', 'bodyparametername _x') +
       each('e', '_x int', '') +
       each('e', '_x text', '') +
-      each('g', "_x int[] default '{1}'", '');
+      each('g', "_x int[] default '{1}'", '') +
+      each('h', '', 'path /b');
     const { query, faults, notes } = convert(text);
     expect(query).toMatchObject({
       path: 'b',
@@ -120,6 +123,7 @@ create function app.inner() returns int language sql as $$ select 1 $$;`;
     expect(notes).toEqual([
       expect.stringContaining('roles admin'),
       expect.stringContaining('It ran at the connection replica'),
+      'Another query has the path b. Here it is b-2.',
     ]);
     expect(faults).toEqual([
       expect.stringContaining('now() of _x is computed'),

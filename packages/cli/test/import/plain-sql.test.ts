@@ -7,6 +7,11 @@ describe('convertSql', () => {
   it.each([
     ['SELECT {{ a }}, {{b.start}}', 'SELECT :a, :b_start', required('a', 'b_start')],
     ['SELECT {{Day}}, {{ Day }}, {{day 1}}', 'SELECT :Day, :Day, :day_1', required('Day', 'day_1')],
+    [
+      "SELECT 1 WHERE a > DATE'{{d}}' AND b LIKE'x\\' AND c = '{{d}}'",
+      "SELECT 1 WHERE a > CAST(:d AS date) AND b LIKE'x\\' AND c = :d",
+      required('d'),
+    ],
     ["SELECT '{{d}}'::date", 'SELECT :d::date', [{ key: 'd', type: 'date', required: true }]],
     [
       'SELECT $1::int[], $2, $1',
@@ -24,6 +29,11 @@ describe('convertSql', () => {
     ],
     ['SELECT 5 %% 2', 'SELECT 5 %% 2', []],
     ["SELECT '5%%' -- %%", "SELECT '5%%' -- %%", []],
+    [
+      'SELECT a$1 FROM t$2 [[WHERE b = {{{b}}}]]',
+      'SELECT a$1 FROM t$2 WHERE ((b = :b) OR :b IS NULL)',
+      [{ key: 'b', value: null }],
+    ],
     [
       "SELECT j ? 'k', a @> b, @c, @@d, x::int, y[1:2]",
       "SELECT j ? 'k', a @> b, :c, @@d, x::int, y[1:2]",

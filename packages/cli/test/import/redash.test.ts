@@ -155,7 +155,12 @@ describe('importRedash', () => {
       'SELECT a FROM (SELECT 1 LIMIT 1) t\nLIMIT 1000',
     );
     expect(convert('SELECT a FROM t LIMIT 5', [], { options }).text).toBe('SELECT a FROM t LIMIT 5');
-    expect(convert('WITH t AS (SELECT 1) SELECT * FROM t', [], { options }).text).not.toContain('LIMIT');
+    for (const text of [
+      'WITH t AS (SELECT 1) SELECT * FROM t',
+      '-- all\nSELECT a FROM t',
+      '(SELECT a FROM t)',
+    ])
+      expect(convert(text, [], { options }).text).toBe(text);
   });
 
   it('notes defaults that Redash computes, and schedules', () => {
