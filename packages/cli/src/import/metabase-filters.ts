@@ -4,6 +4,7 @@
  */
 
 import { writeExact } from '../exact-numbers.ts';
+import { numberOf } from './literals.ts';
 import { fieldIdOf } from './metabase-export.ts';
 import type { Dialect } from './outline.ts';
 import { isRecord, type Loose } from './read-export.ts';
@@ -91,10 +92,14 @@ const describe = ({ 'display-name': title, name }: Tag) =>
     ? { description: title }
     : {};
 
+/** Metabase keeps defaults of numbers as texts, too. */
+const typedDefault = (value: unknown, kind: Column['kind']): unknown =>
+  value === null || kind === undefined ? value : kind === 'string' ? String(value) : numberOf(value).value;
+
 /** A list has no type, so PostgreSQL infers that of the column. */
 function listFilter(tag: Tag, { column, kind, isNot, ...setting }: Use & { isNot: boolean }): FieldFilter {
   const given = defaultOf(tag.default);
-  const value = given === null ? null : [given].flat().map((one) => (kind === 'string' ? String(one) : one));
+  const value = given === null ? null : [given].flat().map((one) => typedDefault(one, kind));
   const type = kind === undefined ? {} : { type: `${kind}[]` };
   const variable = use(tag, { ...type, value }, setting);
   const absent = `${variable} IS NULL`;
@@ -110,7 +115,8 @@ function rangeFilter(
   { column, operator, kind, ...setting }: Use & { operator: string },
 ): FieldFilter {
   const type = kind === undefined || kind === 'string' ? ('decimal' as const) : kind;
-  const given: unknown[] = tag.default === undefined || tag.default === null ? [] : [tag.default].flat();
+  const list: unknown[] = tag.default === undefined || tag.default === null ? [] : [tag.default].flat();
+  const given = list.map((one) => typedDefault(one, type));
   if (operator !== 'between') {
     const variable = use(tag, { type, value: given[0] ?? null }, setting);
     return {

@@ -126,10 +126,11 @@ function readParameter(rest: string, found: Annotations): void {
 
 /** The value of a default in an annotation or a declaration. */
 export function toDefault(text: string, type: string | undefined): unknown {
-  if (/^null(?:::\w+)?$/i.test(text)) return null;
-  const [, quoted, plain = text] = /^(?:'((?:[^']|'')*)'|([-+.\w]+))(?:::\w+)?$/.exec(text) ?? [];
+  if (/^null(?:::\w+(?:\[\])?)?$/i.test(text)) return null;
+  const [, quoted, plain = text] = /^(?:'((?:[^']|'')*)'|([-+.\w]+))(?:::\w+(?:\[\])?)?$/.exec(text) ?? [];
   const value = quoted?.replaceAll("''", "'") ?? plain;
   if (type === 'json') return jsonOf(value);
+  if (type?.endsWith('[]') === true && value.trim() === '{}') return [];
   if (type?.endsWith('[]') === true) throw new Refusal(`The default ${text} of a list is not converted.`);
   if (type !== 'boolean')
     return ['integer', 'bigint', 'decimal', 'number'].includes(type ?? '') ? numberOf(value).value : value;

@@ -47,14 +47,18 @@ function toCall(kind: string, name: string, list: string): Pick<Routine, 'text' 
   for (const part of list.split(/,(?![^()]*\))/).filter((one) => one.trim() !== '')) {
     const [head = '', fallback] = part.trim().split(/\s+default\s+|\s*=\s*/i);
     const words = head.replace(/^(?:in|inout|variadic)\s+/i, '').split(/\s+/);
-    if (/^out$/i.test(words[0] ?? '')) continue;
+    if (/^out$/i.test(words[0] ?? '')) {
+      // CALL has an argument for each, too.
+      if (kind.toLowerCase() === 'procedure') values.push(`${words[1]} => NULL`);
+      continue;
+    }
     const [parameter = '', ...type] = words;
     if (type.length === 0) faults.push(`The parameter ${part.trim()} has no name.`);
     const sqlType = type.join(' ');
     const own = typeOfCast(`::${sqlType}`);
     if (
       fallback !== undefined &&
-      !/^(?:null|'(?:[^']|'')*'|-?\d+(?:\.\d+)?|true|false)(?:::\w+)?$/i.test(fallback.trim())
+      !/^(?:null|'(?:[^']|'')*'|-?\d+(?:\.\d+)?|true|false)(?:::\w+(?:\[\])?)?$/i.test(fallback.trim())
     )
       faults.push(
         `The default ${fallback.trim()} of ${parameter} is computed, so it cannot be a default here.`,

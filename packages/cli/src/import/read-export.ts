@@ -76,6 +76,10 @@ export interface Api {
 
 /** Following a redirect would send the key to another address. */
 export function openApi(address: string, headers: Record<string, string>): Api {
+  // Errors would show them.
+  const { username, password } = URL.canParse(address) ? new URL(address) : { username: '', password: '' };
+  if (username + password !== '')
+    throw new CommandError('The address has a user or password. Set the key of the API instead.');
   const call = async (path: string, init: RequestInit): Promise<Loose> => {
     const url = new URL(path.replace(/^\//, ''), address.endsWith('/') ? address : `${address}/`);
     const response = await fetch(url, {

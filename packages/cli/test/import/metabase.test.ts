@@ -152,6 +152,17 @@ describe('importMetabase', () => {
     expect(convert('SELECT 1 WHERE a = {{list}}', { list }).faults).toEqual([
       expect.stringContaining('{{list}} has several values'),
     ]);
+    const ids = { type: 'dimension', dimension: ['field', 12, { 'base-type': 'type/Integer' }] };
+    const of = (widget: string, values: unknown[]) => ({
+      ids: { ...ids, 'widget-type': widget, default: values },
+    });
+    expect(convert('SELECT 1 WHERE {{ids}}', of('number/=', ['5', 6])).context).toEqual([
+      { key: 'ids', type: 'integer[]', value: [5, 6] },
+    ]);
+    expect(convert('SELECT 1 WHERE {{ids}}', of('number/between', ['5', null])).context).toEqual([
+      { key: 'ids_from', type: 'integer', value: 5 },
+      { key: 'ids_to', type: 'integer', value: null },
+    ]);
     expect(convert('SELECT 1 WHERE {{regions}}', { regions: { ...regions, default: [] } }).context).toEqual([
       { key: 'regions', type: 'string[]', value: null },
     ]);

@@ -65,7 +65,7 @@ returns int language sql as $$ select 1 $$;
 comment on function app.get_users(boolean, daterange) is 'HTTP GET /api/users
 @cached
 @cache_expires 1h';
-create procedure app.clean(_before date) language sql as $$ delete from t $$;
+create procedure app.clean(_before date, out n int) language sql as $$ delete from t $$;
 comment on procedure app.clean is 'HTTP POST';
 create function app.inner() returns int language sql as $$ select 1 $$;`;
     const into = new Imported('shop');
@@ -85,13 +85,14 @@ create function app.inner() returns int language sql as $$ select 1 $$;`;
       {
         path: 'clean',
         command: 'CALL',
-        text: 'CALL app.clean(_before => :before)',
+        text: 'CALL app.clean(_before => :before, n => NULL)',
         context: [{ key: 'before', type: 'date', required: true }],
       },
     ]);
   });
 
   it.each([
+    ["int[] default '{}'::int[]", { type: 'integer[]', value: [] }],
     ['boolean default TRUE', { type: 'boolean', value: true }],
     ["boolean = 'f'::boolean", { type: 'boolean', value: false }],
     ['bigint default 5::bigint', { type: 'bigint', value: 5 }],
