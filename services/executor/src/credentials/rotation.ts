@@ -1,6 +1,6 @@
 /** Reseals stored credentials with the current sealing key while the hub runs, so that old keys can be removed. */
 
-import { setImmediate as nextIteration } from 'node:timers/promises';
+import { setImmediate as nextIteration, setTimeout as sleep } from 'node:timers/promises';
 import type {
   ResealedSource,
   ResolvedSource,
@@ -30,6 +30,8 @@ const batchSize = 50;
 const resealEveryMs = 10 * 60_000;
 /** Before the next run after one that changed something, was overtaken by others or could not reach the catalog. */
 const repeatAfterMs = 1_000;
+/** How long a stop waits for the call in progress. */
+const closeMaxMs = 1_000;
 
 /** Reseals all sources once, and skips those that cannot be opened. */
 export async function resealAll(options: ResealOptions): Promise<Resealed> {
@@ -168,7 +170,8 @@ export async function startResealing(options: ResealingOptions): Promise<Running
     close: async () => {
       stop.abort();
       clearTimeout(again);
-      await running;
+      // A catalog that does not answer must not use up the time that executions have to end.
+      await Promise.race([running, sleep(closeMaxMs)]);
     },
   };
 }

@@ -129,3 +129,15 @@ test('resealing runs in the background if there are several keys', async () => {
   await resealing.close();
   expect(keyIdOf(source.sealed?.user ?? '')).toBe((await createOpener([current.privateKey])).currentKeyId);
 });
+
+test('does not keep a stop waiting for a catalog that does not answer', async () => {
+  const [old, current] = [await generateKeyPair(), await generateKeyPair()];
+  const asked = vi.fn(() => new Promise<never>(() => {}));
+  const catalog = { listSealed: asked, reseal: asked, listSealedSecrets: asked, resealSecrets: asked };
+  const privateKeys = [current.privateKey, old.privateKey];
+  const opener = await createOpener(privateKeys);
+  const logger = createLogger({ service: 'executor', level: 'silent', pretty: false });
+  const resealing = await startResealing({ privateKeys, opener, catalog, logger });
+  await vi.waitFor(() => expect(asked).toHaveBeenCalled());
+  await resealing.close();
+});

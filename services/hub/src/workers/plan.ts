@@ -25,8 +25,8 @@ export async function planProcesses(
     DATAHUB_EXECUTOR_ADDRESS: executors.join(','),
     DATAHUB_SEALING_KEY_FILE: `${dataDir}/sealing-keys`,
     DATAHUB_SEALING_PUBLIC_KEYS: publicKeys.join(','),
-    // As in one process, the keys are those of the file.
-    DATAHUB_SEALING_PRIVATE_KEYS: '',
+    // As in one process, the keys are those of the file, and inner calls do not leave the machine.
+    ...{ DATAHUB_SEALING_PRIVATE_KEYS: '', DATAHUB_TLS_CA: '', DATAHUB_TLS_CERT: '', DATAHUB_TLS_KEY: '' },
   };
   return {
     owner: common,
