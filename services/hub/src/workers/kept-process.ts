@@ -1,6 +1,7 @@
 /** Keeps one process running: starts it again if it ends by itself. */
 
 import type { ChildProcess } from 'node:child_process';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import { stopProcess } from '../processes.ts';
 import { type Answers, type Channel, openChannel } from './channel.ts';
@@ -52,7 +53,7 @@ export function keepRunning(options: KeptProcessOptions): KeptProcess {
   const onEnd = (forkedAt: number, end: End) => {
     options.onEnded?.();
     if (stopping) return;
-    if (!hasStarted) return first.reject(new Error(`The process ${name} ended during its start.`));
+    if (!hasStarted) return first.reject(endedEarly(name));
     failures = performance.now() - forkedAt > stableMs ? 0 : failures + 1;
     const delayMs = delayAfter(failures);
     logEnd(options, end, delayMs);
@@ -104,6 +105,10 @@ export function keepRunning(options: KeptProcessOptions): KeptProcess {
     },
   };
 }
+
+/** It has printed the reason. */
+const endedEarly = (name: string) =>
+  new HubError('INTERNAL', `The process ${name} ended during its start. Its last lines say why.`);
 
 const delayAfter = (failures: number): number =>
   failures < 2 ? 0 : Math.min(delays.minMs * 2 ** (failures - 2), delays.maxMs);
