@@ -55,6 +55,9 @@ async function bytesOf(
   return found;
 }
 
+export const keptBytes = async (kept: Pick<Kept, 'findSummaries'>, accountId: string): Promise<number> =>
+  sumOf(await bytesOf(kept, { accountId }));
+
 const sumOf = (found: readonly KeptBytes[]): number => found.reduce((sum, { bytes }) => sum + bytes, 0);
 
 /** Smaller documents are counted now and then. */

@@ -7,8 +7,10 @@ import { setTimeout as sleep, setImmediate as turnEnd } from 'node:timers/promis
 import type { Collection, Doc, Position } from '@datahub/document-store';
 import type { Closable } from '@datahub/service-kit/closers';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
+import { keptBytes } from '../events/kept-bytes.ts';
 import type { CatalogStore } from '../store.ts';
 import { dayKeyOf, dayMs, hourMs, joinDay } from '../usage/use-counts.ts';
+import { scanAll } from './deletion-sweep.ts';
 import type { Leftovers } from './leftovers.ts';
 
 const everyMs = 60_000;
@@ -189,19 +191,26 @@ const tookMaxMs = 30_000;
 /** The largest accounts, largest first. Yields to other work between pages. */
 async function largestAccounts(store: CatalogStore, closed: AbortSignal): Promise<Share[]> {
   const { hubs, folders, sources, queries, queryVersions, signatures, operations, audit } = store;
+  const { accounts, queryRuns, watchSnapshots, watchRunRows, events, deliveries } = store;
   const stopAt = performance.now() + tookMaxMs;
+  const isOver = () => closed.aborted || performance.now() >= stopAt;
   const bytes = new Map<string, number>();
+  const add = (accountId: string, more: number) => bytes.set(accountId, (bytes.get(accountId) ?? 0) + more);
   const count = async <T extends Doc>(collection: Collection<T>) => {
     let after: Position | undefined;
-    while (!closed.aborted && performance.now() < stopAt) {
+    while (!isOver()) {
       const page = await collection.scan({ after, limit: pageSize, charactersMax: pageCharactersMax });
-      for (const doc of page) bytes.set(doc.accountId, (bytes.get(doc.accountId) ?? 0) + sizeOf(doc));
+      for (const doc of page) add(doc.accountId, sizeOf(doc));
       const last = page.at(-1);
       if (last === undefined) return;
       after = { accountId: last.accountId, id: last.id };
       await turnEnd();
     }
   };
+  for await (const { id } of scanAll(accounts)) {
+    if (isOver()) break;
+    for (const kept of [watchSnapshots, watchRunRows, events, deliveries]) add(id, await keptBytes(kept, id));
+  }
   await count(operations);
   await count(queries);
   await count(queryVersions);
@@ -209,6 +218,7 @@ async function largestAccounts(store: CatalogStore, closed: AbortSignal): Promis
   await count(sources);
   await count(hubs);
   await count(folders);
+  await count(queryRuns);
   await count(audit);
   const shares = [...bytes].map(([accountId, taken]) => ({ accountId, bytes: taken }));
   return shares.toSorted((a, b) => b.bytes - a.bytes).slice(0, namedMax);

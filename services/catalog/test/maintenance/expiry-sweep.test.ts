@@ -3,7 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Doc, openDocumentStore } from '@datahub/document-store';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { removeExpired, startExpirySweep } from '../../src/maintenance/expiry-sweep.ts';
+import {
+  logLargestAccountsIfFull,
+  removeExpired,
+  startExpirySweep,
+} from '../../src/maintenance/expiry-sweep.ts';
 import { type CatalogStore, openCatalogStore } from '../../src/store.ts';
 import { hourMs } from '../../src/usage/use-counts.ts';
 
@@ -127,4 +131,26 @@ it('removes what has expired before it joins counts, which can take hours', asyn
   await sweep.close();
   expect(done.indexOf('join')).toBe(done.length - 1);
   expect(done).toEqual(expect.arrayContaining(['operations', 'events', 'seldom']));
+});
+
+it('counts the rows and events that watches keep among what fills the store', async () => {
+  const store = await openCatalogStore('sqlite::memory:');
+  for (const id of ['watcher', 'other'])
+    await store.accounts.insert({ id, accountId: id, version: 1, name: id, createdAt: 1 });
+  const insert = (name: 'watchSnapshots' | 'watchRunRows' | 'events', accountId: string, size: number) =>
+    store[name].insert({ id: 'one', accountId, version: 1, size } as never);
+  await insert('watchSnapshots', 'watcher', 3_000_000);
+  await insert('watchRunRows', 'watcher', 2_000_000);
+  await insert('events', 'other', 4_000_000);
+  const full = Object.assign(new Error('database or disk is full'), { errcode: 13 });
+  const health = () => Promise.reject(new Error('full', { cause: full }));
+  const told: object[] = [];
+  const logger = { error: (line: object) => void told.push(line) } as never;
+  await logLargestAccountsIfFull({ ...store, health }, { logger }, open);
+  const accounts = [
+    { accountId: 'watcher', bytes: 5_000_000 },
+    { accountId: 'other', bytes: 4_000_000 },
+  ];
+  expect(told).toEqual([{ event: 'store.full', accounts }]);
+  await store.close();
 });
