@@ -4,9 +4,10 @@ import { runProcess } from '@datahub/service-kit/process/lifecycle';
 import { readWorkerCount } from './workers/worker-count.ts';
 
 await runProcess({
-  start: async () => {
+  start: async (serves) => {
     const workers = readWorkerCount(process.argv.slice(2), process.env);
-    if (workers > 1) return (await import('./workers/supervisor.ts')).startSupervisor(process.env, workers);
+    if (workers > 1)
+      return (await import('./workers/supervisor.ts')).startSupervisor(process.env, workers, serves);
     return (await import('./one-process.ts')).startOneProcess(process.env);
   },
 });

@@ -23,7 +23,8 @@ const graceDefaultMs = 660_000;
  * `graceMs` and a first signal during `start`. A start failure is printed, without its stack if it is no bug.
  */
 export async function runProcess(options: {
-  start: () => Promise<RunningService>;
+  /** Calls `serves` if it may serve before its start is complete: a signal then closes that first. */
+  start: (serves: (service: RunningService) => void) => Promise<RunningService>;
   graceMs?: number;
   /**
    * True if the parent stops this process by `stopMessage`, in its turn. A terminal and systemd send their signals to all
@@ -60,8 +61,11 @@ export async function runProcess(options: {
     process.once('disconnect', () => stop('the parent process ended'));
   }
   try {
-    running = await options.start();
+    running = await options.start((service) => {
+      running = service;
+    });
   } catch (err) {
+    if (closing) return;
     process.stderr.write(`${describeStartFailure(err)}\n`);
     process.exitCode = 1;
     process.exit();

@@ -32,7 +32,11 @@ const metricsTimeoutMs = 3_000;
 /** Beyond the drain time: for closing connections and files. */
 const closeTimeoutMs = 10_000;
 
-export async function startSupervisor(env: Environment, count: number): Promise<RunningService> {
+export async function startSupervisor(
+  env: Environment,
+  count: number,
+  serves: (service: RunningService) => void,
+): Promise<RunningService> {
   const settings = readHubSettings(env);
   const { dataDir, gateway } = settings;
   const logger = createLogger({ service: 'supervisor', ...settings.log });
@@ -66,6 +70,8 @@ export async function startSupervisor(env: Environment, count: number): Promise<
   const graceMs = gateway.drainMs + closeTimeoutMs;
   closers.add({ close: () => owner.stop(graceMs) });
   closers.add({ close: async () => void (await Promise.all(workers.map((one) => one.stop(graceMs)))) });
+  // The first worker serves while others start.
+  serves({ close: closers.close });
   try {
     await Promise.all([owner, ...workers].map(({ started }) => started));
     const processes = new Map([
