@@ -218,7 +218,7 @@ export class Statements {
     if (typeof snapshot !== 'object') return;
     const { next } = snapshot;
     this.#next = next.key;
-    if (this.prepared(next.key) === undefined) await this.prepare(next, { named });
+    await this.ready(next, { named, isLast: false });
   }
 
   /**
