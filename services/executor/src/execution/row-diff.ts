@@ -35,7 +35,7 @@ const samplesMax = 10;
 /** Samples with longer rows are left out. */
 const sampleCharactersMax = 8_192;
 
-/** Throws OPTION_REFUSED for queries that write, have other sources or no snapshot, and LIMIT_EXCEEDED for large results. */
+/** Throws OPTION_REFUSED for queries that write, have other sources or sessions or no snapshot, and LIMIT_EXCEEDED for large results. */
 export async function diffQueries(
   [before, after]: [before: QueryDefinition, after: QueryDefinition],
   options: DiffOptions,
@@ -44,6 +44,11 @@ export async function diffQueries(
     throw refusedOption('diff compares rows of one source, and the stored query has another source.');
   if (after.source.engine === 'mongodb') throw refusedOption('The hub cannot compare rows of MongoDB.');
   const reads = [toRead(before, 'before', options), toRead(after, 'after', options)] as const;
+  const [one, other] = reads.map(({ statement: { session = [] } }) => JSON.stringify(session));
+  if (one !== other)
+    throw refusedOption(
+      'diff compares rows in one session, and that of the stored query is another one. Run both queries to compare their rows.',
+    );
   const [old, next] = await options.withConnection((connection) => readBoth(connection, reads, options));
   const decimals = new Set([...old.decimals, ...next.decimals]);
   return compareRows({ before: old.rows, after: next.rows, decimals, pause: options.pause });

@@ -1,7 +1,9 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { expectLinear } from '../../../../tests/support/growth.ts';
-import { compareRows } from '../../src/execution/row-diff.ts';
+import type { QueryDefinition } from '../../src/definitions/definition.ts';
+import { compileQuery } from '../../src/execution/prepare.ts';
+import { compareRows, diffQueries } from '../../src/execution/row-diff.ts';
 
 const compare = (before: string[], after: string[], decimals: string[] = []) =>
   compareRows({ before, after, decimals: new Set(decimals), pause: () => undefined });
@@ -124,4 +126,25 @@ describe('compareRows', () => {
       await expect(compareRows({ before: rowsFor(1), after: rowsFor(2), pause: stop })).rejects.toBe(left);
     }
   });
+});
+
+it('refuses to compare rows of different sessions, which one snapshot cannot have', async () => {
+  const define = (tenant: string) =>
+    ({
+      queryId: 'q',
+      versionNumber: 1,
+      text: 'select 1',
+      command: 'SELECT',
+      variables: [],
+      sessionJson: JSON.stringify({ settings: { 'app.tenant': { value: tenant } } }),
+      source: { engine: 'postgres', sourceId: 's' },
+    }) as unknown as QueryDefinition;
+  const diff = (one: string, other: string) =>
+    diffQueries([define(one), define(other)], {
+      valuesJson: '{}',
+      compile: compileQuery,
+      withConnection: () => Promise.reject(new Error('compares')),
+    } as unknown as Parameters<typeof diffQueries>[1]);
+  await expect(diff('a', 'a')).rejects.toThrow('compares');
+  await expect(diff('a', 'b')).rejects.toMatchObject({ code: 'OPTION_REFUSED' });
 });
