@@ -304,7 +304,11 @@ export class PostgresConnection implements Connection {
     const own = protocol.query(isPooled ? endings[how] : how);
     this.#wire.send(isPooled ? own : Buffer.concat([own, this.#resetQuery()]));
     const [{ error, status }] = await Promise.all([ended, cleaned]);
-    if (error !== undefined && status !== 'I') await this.#simple(undo);
+    if (error !== undefined && status !== 'I') {
+      await this.#simple(undo);
+      // A transaction that has failed takes no other command of a pooled session in front of its end.
+      if (how === 'ROLLBACK') return;
+    }
     if (error !== undefined) throw toHubError(error, { errors });
     if (tag === how && status === 'I') return;
     this.close();

@@ -39,6 +39,13 @@ describe.each(forms)('transactions of PostgreSQL %s', (_, url, pooling) => {
         code: 'SQL_REJECTED',
       });
       await transactions.rollBack();
+      await transactions.begin({ readOnly: false, statementTimeoutMs: 10_000 });
+      await inner(`DELETE FROM ${table}`);
+      await expect(inner(`SELECT * FROM no_${table}`, 'read')).rejects.toMatchObject({
+        code: 'SQL_REJECTED',
+      });
+      await transactions.rollBack();
+      expect(connection.broken).toBe(false);
       await transactions.begin({ readOnly: true, statementTimeoutMs: 10_000 });
       expect((await inner(count, 'read')).data).toEqual([{ n: i }]);
       await transactions.rollBack();
