@@ -89,6 +89,24 @@ describe.each(servers)('a snapshot of %s', (_name, engine, url, more) => {
     expect(reader.broken).toBe(false);
   });
 
+  it.skipIf(!here)('leaves nothing open if its second statement cannot be sent', async () => {
+    const refused: [Statement, object] =
+      engine === 'postgres'
+        ? [read(`SELECT 1 AS one WHERE 1 = $1`), { untyped: [{ index: 0, name: 'x', value: [1] }] }]
+        : [read('SELECT ? AS x'), { params: ['x'.repeat(17_000_000)] }];
+    const [{ text }, values] = refused;
+    await ask(reader, first);
+    await ask(reader, first, { snapshot: { next: refused[0] } });
+    await insert();
+    const failed = ask(reader, text, { snapshot: 'last', params: ['[1]'], ...values });
+    await expect(failed).rejects.toMatchObject({
+      code: engine === 'postgres' ? 'CONTEXT_INVALID' : 'TOO_LARGE',
+    });
+    expect((await ask(reader, first)).data).toEqual([{ n: await count() }]);
+    await ask(reader, `INSERT INTO ${table} VALUES (3)`, { kind: 'write' });
+    expect(reader.broken).toBe(false);
+  });
+
   it.skipIf(!here)('does not write', async () => {
     const before = await count();
     const writing = `INSERT INTO ${table} VALUES (2)`;

@@ -188,6 +188,7 @@ export class MysqlConnection implements Connection {
       if (left !== undefined) throw left;
       return outcome;
     } catch (err) {
+      if (options.snapshot === 'last' && !this.#isSent && !this.broken) await this.endSnapshot();
       throw toOutcome(await this.#toReported(err, statement), { kind: statement.kind, isSent: this.#isSent });
     } finally {
       // After an error in the middle of rows, the socket may still be paused, and the sink may never drain.
@@ -238,10 +239,11 @@ export class MysqlConnection implements Connection {
       warnings === undefined
         ? afterRead
         : this.#controls.afterWrite(this.#cleanUp, [warnings.response, this.#followUp]);
+    const bytes = execute(prepared, statement, { before: before.bytes, after: after.bytes });
     // MySQL answers each command when it has carried it out, and `before` waits for nothing.
     if (before.responses.length > 0) this.#wire.awaitSign();
     this.#isSent = true;
-    this.#wire.send(execute(prepared, statement, { before: before.bytes, after: after.bytes }));
+    this.#wire.send(bytes);
     this.#controls.sent(options.statementTimeoutMs);
 
     const outcome: Outcome = { hasRows: false };

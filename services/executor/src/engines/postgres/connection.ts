@@ -135,6 +135,7 @@ export class PostgresConnection implements Connection {
       if (left !== undefined) throw left;
       return outcome;
     } catch (err) {
+      if (options.snapshot === 'last' && !this.#isSent && !this.broken) await this.endSnapshot();
       if (err instanceof RefusedPlan && options.inTransaction) throw new NothingRan(err);
       const told = err instanceof RefusedPlan ? this.#rejected(err.body, statement) : err;
       const isSent = isHeld(kind, options) ? this.#isCommitting : this.#isSent;
