@@ -1,6 +1,7 @@
 /** Hasura's metadata: tables with their relationships and permissions, operations, and REST endpoints. */
 
 import { dirname, join, normalize } from 'node:path';
+import { type ForeignKey, readForeignKeys, sameTable, type TableName } from './hasura-foreign-keys.ts';
 import { type ExportFile, isRecord, type Loose, parseExport } from './read-export.ts';
 
 export interface Operation {
@@ -8,11 +9,6 @@ export interface Operation {
   text: string;
   collection?: string;
   name?: string;
-}
-
-export interface TableName {
-  schema: string;
-  name: string;
 }
 
 export interface Source {
@@ -28,15 +24,6 @@ export interface Table extends TableName {
   /** What its root fields and types are named after. */
   base: string;
   metadata: Loose;
-}
-
-export interface ForeignKey {
-  /** The name of the source whose migrations have it. */
-  source: string | undefined;
-  from: TableName;
-  columns: string[];
-  to: TableName;
-  references: string[];
 }
 
 export interface Metadata {
@@ -57,10 +44,9 @@ export function readHasuraFiles(files: ExportFile[]): Metadata {
   const parts = new Map<string, unknown>();
   for (const file of files) {
     if (/\.(?:graphql|gql)$/i.test(file.name)) found.operations.push({ file: file.name, text: file.text });
-    else if (/\.sql$/i.test(file.name)) {
-      if (!/down\.sql$/i.test(file.name)) found.foreignKeys.push(...readForeignKeys(file));
-    } else parts.set(normalize(file.name), parseExport(file, [includeTag]));
+    else if (!/\.sql$/i.test(file.name)) parts.set(normalize(file.name), parseExport(file, [includeTag]));
   }
+  found.foreignKeys = readForeignKeys(files.filter(({ name }) => /\.sql$/i.test(name)));
   const included = new Set([...parts].flatMap(([file, part]) => includesOf(part, file)));
   // Files that include one another come last.
   for (const file of [...[...parts.keys()].filter((one) => !included.has(one)), ...parts.keys()])
@@ -146,33 +132,6 @@ export function rootNames<Kind extends string>({ metadata }: Table, names: Recor
   }));
 }
 
-const identifier = String.raw`(?:"[^"]+"|\w+)`;
-const qualified = String.raw`(?:(${identifier})\.)?(${identifier})`;
-const plain = (name: string | undefined) => (name ?? 'public').replaceAll('"', '');
-const columnsOf = (list: string) => list.split(',').map((one) => plain(one.trim()));
-
-/** The foreign keys of `CREATE TABLE` and `ALTER TABLE`, as pg_dump and Hasura's console write them. */
-function readForeignKeys({ name: file, text }: ExportFile): ForeignKey[] {
-  const source = /(?:^|[\\/])migrations[\\/]([^\\/]+)[\\/][^\\/]+[\\/][^\\/]+$/.exec(file)?.[1];
-  const statement = new RegExp(
-    String.raw`\b(?:create\s+table(?:\s+if\s+not\s+exists)?|alter\s+table(?:\s+only)?)\s+${qualified}([^;]*)`,
-    'gi',
-  );
-  const inBody = new RegExp(
-    String.raw`(?:foreign\s+key\s*\(([^)]*)\)|(?:^|[,(])\s*(${identifier})\s+[^,()]*?)\s*\breferences\s+${qualified}\s*\(([^)]*)\)`,
-    'gi',
-  );
-  return [...text.matchAll(statement)].flatMap(([, schema, name, body = '']) =>
-    [...body.matchAll(inBody)].map(([, columns, column, toSchema, to, references = '']) => ({
-      source,
-      from: { schema: plain(schema), name: plain(name) },
-      columns: columnsOf(columns ?? column ?? ''),
-      to: { schema: plain(toSchema), name: plain(to) },
-      references: columnsOf(references),
-    })),
-  );
-}
-
 export interface Relationship {
   isList: boolean;
   to: Table;
@@ -180,7 +139,6 @@ export interface Relationship {
   on: [string, string][];
 }
 
-const sameTable = (a: TableName, b: TableName) => a.schema === b.schema && a.name === b.name;
 /** Another table in the source of a table. */
 export const findTable = (wanted: TableName, of: Table, metadata: Metadata): Table | undefined =>
   metadata.tables.find((one) => sourceOf(one, metadata) === sourceOf(of, metadata) && sameTable(one, wanted));
@@ -214,16 +172,22 @@ export function relationshipOf(
   const columns: string[] = isTheirs ? (key.columns ?? [key.column]) : [key].flat();
   const holder = isTheirs ? toName(key.table) : table;
   const source = sourceOf(table, metadata)?.name;
-  const found = metadata.foreignKeys.find(
+  const [found, ...others] = metadata.foreignKeys.filter(
     (one) =>
       (one.source === undefined || one.source === source) &&
       sameTable(one.from, holder) &&
-      one.columns.join() === columns.join() &&
-      (!isTheirs || sameTable(one.to, table)),
+      one.columns.join() === columns.join(),
   );
-  const to = found && find(isTheirs ? found.from : found.to);
+  const advice = 'Add a dump of the schema to the files, for example with pg_dump --schema-only.';
+  if (
+    found &&
+    others.some((one) => !sameTable(one.to, found.to) || one.references.join() !== found.references.join())
+  )
+    return `There are several foreign keys ${columns.join(', ')} of ${holder.name}. ${advice}`;
+  const to =
+    found && (!isTheirs || sameTable(found.to, table)) ? find(isTheirs ? found.from : found.to) : undefined;
   if (found === undefined || to === undefined)
-    return `The foreign key ${columns.join(', ')} of ${holder.name} is in no migration. Add its CREATE TABLE to the files, for example with pg_dump --schema-only.`;
+    return `The foreign key ${columns.join(', ')} of ${holder.name} is in no migration. ${advice}`;
   const pairs = found.columns.map((column, i): [string, string] => [column, found.references[i] as string]);
   return { isList, to, on: isTheirs ? pairs.map(([ours, theirs]) => [theirs, ours]) : pairs };
 }

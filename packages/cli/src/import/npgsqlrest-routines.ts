@@ -23,7 +23,12 @@ const comment =
 export function readRoutines(text: string): Routine[] | undefined {
   const declared = [...text.matchAll(declaration)];
   if (declared.length === 0) return undefined;
-  const texts = new Map([...text.matchAll(comment)].map(([, name = '', inner = '']) => [keyOf(name), inner]));
+  const texts = new Map(
+    [...text.matchAll(comment)].map(([, name = '', inner = '']) => [
+      keyOf(name),
+      inner.replaceAll("''", "'"),
+    ]),
+  );
   const names = declared.map(({ 2: name = '' }) => keyOf(name));
   return declared.flatMap(({ 1: kind = '', 2: name = '', 3: list = '', index }) => {
     const annotated = texts.get(keyOf(name));

@@ -33,6 +33,8 @@ export interface Parameters {
 export function createParameters(declared: Parameter[], setting: Setting): Parameters {
   const variables = new Variables();
   const byName = new Map(declared.map((one) => [one.name, one]));
+  /** Whether MySQL has a number where the parameter stands. */
+  const isNumberAt = new Map<string, boolean>();
   return {
     context: () => variables.context(),
     fill: (slot) => {
@@ -43,7 +45,14 @@ export function createParameters(declared: Parameter[], setting: Setting): Param
       const [, base = name, member] = /^(.*)\.(start|end)$/.exec(name) ?? [];
       const parameter = byName.get(base) ?? byName.get(name) ?? { name };
       refusePosition(slot);
-      return variables.use(name, traitsOf(parameter, { ...setting, slot, member }));
+      const traits = traitsOf(parameter, { ...setting, slot, member });
+      const isNumber = /^(?:integer|decimal)/.test(traits.type ?? '');
+      if (setting.dialect === 'mysql' && (isNumberAt.get(name) ?? isNumber) !== isNumber)
+        throw new Refusal(
+          `{{${name}}} is a number without quotes and a text with them, which MySQL compares in different ways. Write two parameters.`,
+        );
+      isNumberAt.set(name, isNumber);
+      return variables.use(name, traits);
     },
   };
 }

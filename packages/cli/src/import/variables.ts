@@ -13,7 +13,8 @@ export class Variables {
   use(name: string, traits: Traits = {}): string {
     const known = this.#entries.get(name);
     if (known !== undefined) {
-      if (traits.type !== undefined) known.type ??= traits.type;
+      // With the type, the default and the allowed values are of that type, too.
+      if (known.type === undefined && traits.type !== undefined) Object.assign(known, traits);
       return `:${known.key}`;
     }
     const key = this.#freeKey(name);

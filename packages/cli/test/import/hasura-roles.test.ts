@@ -109,6 +109,83 @@ describe('the permissions of a role', () => {
   });
 });
 
+describe('foreign keys', () => {
+  it.each<[string, string | undefined, string]>([
+    ['ALTER TABLE pets DROP CONSTRAINT pets_vet_fkey;', undefined, 'a key that was dropped'],
+    [
+      'alter table "public"."pets" drop constraint "pets_vet_fkey", add constraint "k" foreign key (vet) references humans (id);',
+      'humans',
+      'a key that was moved',
+    ],
+    [
+      'ALTER TABLE pets DROP COLUMN vet, ADD COLUMN vet int REFERENCES humans(id);',
+      'humans',
+      'a column that was made again',
+    ],
+    ['DROP TABLE toys, people CASCADE;', undefined, 'a table that was dropped'],
+    [
+      'ALTER TABLE people RENAME TO humans; CREATE TABLE people (id int);',
+      'humans',
+      'a table that was renamed',
+    ],
+    [
+      'ALTER TABLE pets RENAME CONSTRAINT pets_vet_fkey TO v; ALTER TABLE pets DROP CONSTRAINT v;',
+      undefined,
+      'a key that was renamed',
+    ],
+    [
+      'ALTER TABLE people RENAME id TO no; ALTER TABLE pets RENAME COLUMN vet TO doctor; ALTER TABLE pets RENAME doctor TO vet;',
+      'no',
+      'columns that were renamed',
+    ],
+    [
+      "-- ALTER TABLE pets DROP COLUMN vet;\n/* DROP TABLE pets; */ SELECT 'DROP TABLE pets;';",
+      'people',
+      'what is no statement',
+    ],
+    [
+      'ALTER TABLE pets ADD CONSTRAINT other FOREIGN KEY (vet) REFERENCES humans(id);',
+      'several',
+      'a second key',
+    ],
+  ])('are those at the end of the migrations: %s', (text, expected) => {
+    const named = ['people', 'humans'].map((name) => ({ table: { name, schema: 'public' } }));
+    const into = new Imported('shop');
+    const files = [
+      {
+        name: 'm.json',
+        text: JSON.stringify({ sources: [{ name: 'default', kind: 'postgres', tables: [pets, ...named] }] }),
+      },
+      { name: 'migrations/default/10_b/up.sql', text },
+      {
+        name: 'migrations/default/9_a/up.sql',
+        text: 'CREATE TABLE people (id int PRIMARY KEY);\nCREATE TABLE pets (id int, vet int REFERENCES people(id));',
+      },
+      { name: 'a.graphql', text: 'query A { pets { vet { id } } }' },
+    ];
+    importHasura(readHasuraFiles(files), into, 'admin');
+    const [fault] = into.faults;
+    if (expected === undefined) expect(fault?.detail).toContain('is in no migration');
+    else if (expected === 'several')
+      expect(fault?.detail).toContain('There are several foreign keys vet of pets');
+    else expect(into.queries[0]?.text).toContain(`"${expected}"`);
+  });
+
+  it('are those of a dump if there is one', () => {
+    const dump = {
+      name: 'schema.sql',
+      text: 'ALTER TABLE ONLY public.pets ADD CONSTRAINT x FOREIGN KEY (vet) REFERENCES public.people(id);',
+    };
+    const old = {
+      name: 'migrations/vets/1_a/up.sql',
+      text: 'CREATE TABLE pets (vet int REFERENCES humans(id));',
+    };
+    expect(convert('query A { pets { vet { id } } }', [old, dump]).query?.text).toContain(
+      '"public"."people"',
+    );
+  });
+});
+
 describe('operations that Hasura refuses', () => {
   it.each([
     'query A { people_by_pk { id } }',

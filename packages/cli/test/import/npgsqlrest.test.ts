@@ -64,6 +64,7 @@ select id from reports where (region = $1 or $1 is null) and at > $2::date and s
 returns int language sql as $$ select 1 $$;
 comment on function app.get_users(boolean, daterange) is 'HTTP GET /api/users
 @cached
+@mcp It''s the list
 @cache_expires 1h';
 create procedure app.clean(_before date, out n int) language sql as $$ delete from t $$;
 comment on procedure app.clean is 'HTTP POST';
@@ -76,6 +77,7 @@ create function app.inner() returns int language sql as $$ select 1 $$;`;
         path: 'users',
         command: 'SELECT',
         cache: { maxAgeS: 3600 },
+        tool: { description: "It's the list" },
         text: 'SELECT * FROM app.get_users(_active => :active, _span => :span::daterange)',
         context: [
           { key: 'active', type: 'boolean', value: true },

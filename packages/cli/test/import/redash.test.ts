@@ -163,6 +163,20 @@ describe('importRedash', () => {
       expect(convert(text, [], { options }).text).toBe(text);
   });
 
+  it('does not compare a text with a number', () => {
+    const n = [{ name: 'n', type: 'number', value: 5 }];
+    const places = ['a = {{n}}', "b = '{{n}}'"];
+    for (const text of [places.join(' OR '), places.reverse().join(' OR ')]) {
+      expect(convert(`SELECT 1 AS x FROM t WHERE ${text}`, n, { of: 2 }).faults).toEqual([
+        expect.stringContaining('{{n}} is a number without quotes and a text with them'),
+      ]);
+      expect(convert(`SELECT 1 AS x FROM t WHERE ${text}`, n)).toMatchObject({
+        context: [{ key: 'n', type: 'integer', value: 5 }],
+        faults: [],
+      });
+    }
+  });
+
   it('notes defaults that Redash computes, and schedules', () => {
     const { context, notes } = convert("SELECT a FROM t WHERE d = '{{d}}'", [
       { name: 'd', type: 'date', value: 'd_now' },
