@@ -1,5 +1,6 @@
 /** Reads what a command is given on standard input or in arguments. */
 
+import { isUtf8 } from 'node:buffer';
 import { parseExact } from './exact-numbers.ts';
 import { CommandError } from './failure.ts';
 import { decodeUtf8 } from './read-utf8.ts';
@@ -9,6 +10,40 @@ export async function readAll(stdin: NodeJS.ReadableStream): Promise<string> {
   for await (const chunk of stdin) chunks.push(Buffer.from(chunk));
   return decodeUtf8(Buffer.concat(chunks), 'standard input').replace(/^\uFEFF/, '');
 }
+
+/**
+ * Each line as it arrives. Only a line feed ends one: a text in JSON may have U+2028 and U+2029, which end lines for
+ * `node:readline`. A line that is not UTF-8, or has more than `bytesMax`, is undefined.
+ */
+export async function* readLines(
+  stdin: NodeJS.ReadableStream,
+  bytesMax: number,
+): AsyncGenerator<string | undefined> {
+  let parts: Buffer[] = [];
+  let bytes = 0;
+  const take = (part: Buffer) => {
+    bytes += part.length;
+    if (bytes > bytesMax) parts = [];
+    else parts.push(part);
+  };
+  const end = () => {
+    const line = bytes > bytesMax ? undefined : Buffer.concat(parts);
+    [parts, bytes] = [[], 0];
+    return line && isUtf8(line) ? line.toString() : undefined;
+  };
+  for await (const chunk of stdin) {
+    let rest = Buffer.from(chunk);
+    for (let at = rest.indexOf(lineFeed); at !== -1; at = rest.indexOf(lineFeed)) {
+      take(rest.subarray(0, at));
+      yield end();
+      rest = rest.subarray(at + 1);
+    }
+    take(rest);
+  }
+  if (bytes > 0) yield end();
+}
+
+const lineFeed = 0x0a;
 
 /** `name=text` is a text, `name:=json` any JSON; a name that is given again makes a list. */
 export function readValues(words: readonly string[]): Record<string, unknown> {

@@ -1,11 +1,12 @@
 /** `datahub mcp`: passes the messages of an agent on standard input on to `POST /mcp` of the hub. */
 
-import { createInterface } from 'node:readline';
 import { ProblemError } from '@datahub/client';
 import type { Command, Context } from '../command.ts';
+import { parseExact, writeExact } from '../exact-numbers.ts';
 import { CommandError, describeProblem } from '../failure.ts';
 import { type Hub, noAnswer, stream } from '../hub.ts';
 import { note } from '../output.ts';
+import { readLines } from '../read-input.ts';
 
 export const mcp: Command = {
   name: 'mcp',
@@ -19,8 +20,8 @@ export const mcp: Command = {
     await hub.call('GET /v1/keys/current');
     const session: McpSession = { hub, context, calls: new Map() };
     const running = new Set<Promise<void>>();
-    for await (const line of createInterface({ input: context.stdin, crlfDelay: Number.POSITIVE_INFINITY })) {
-      if (line.trim() === '') continue;
+    for await (const line of readLines(context.stdin, lineBytesMax)) {
+      if (line?.trim() === '') continue;
       const call = pass(session, line).finally(() => running.delete(call));
       running.add(call);
       if (running.size >= callsMax) await Promise.race(running);
@@ -30,18 +31,20 @@ export const mcp: Command = {
 };
 
 const callsMax = 32;
+/** More than the hub accepts, so that it is the hub that refuses a message. */
+const lineBytesMax = 67_108_864;
 
 interface McpSession {
   hub: Hub;
   context: Context;
   /** The revision of the protocol that `initialize` agreed on. */
   version?: string;
-  /** By the id of the request. */
-  calls: Map<unknown, AbortController>;
+  /** By the id of the request, as JSON. */
+  calls: Map<string, AbortController>;
 }
 
 interface Message {
-  id?: string | number;
+  id?: unknown;
   method?: string;
   params?: {
     name?: unknown;
@@ -51,25 +54,27 @@ interface Message {
   result?: { protocolVersion?: unknown };
 }
 
+const idOf = (id: unknown) => writeExact(id ?? null);
+
 const versionMember = 'io.modelcontextprotocol/protocolVersion';
 
-async function pass(session: McpSession, line: string): Promise<void> {
+async function pass(session: McpSession, line = ''): Promise<void> {
   let message: Message;
   try {
-    message = JSON.parse(line);
+    message = parseExact(line) as Message;
   } catch {
     return write(session, { jsonrpc: '2.0', id: null, error: { code: -32_700, message: 'Parse error' } });
   }
   if (typeof message !== 'object' || message === null)
     return write(session, { jsonrpc: '2.0', id: null, error: { code: -32_600, message: 'Invalid Request' } });
   if (message.method === 'notifications/cancelled') {
-    session.calls.get(message.params?.requestId)?.abort(new Error('cancelled'));
+    session.calls.get(idOf(message.params?.requestId))?.abort(new Error('cancelled'));
     return;
   }
   // The hub keeps no sessions, so it needs no other notification. A list of messages has no id.
   if (message.id === undefined && !Array.isArray(message)) return;
   const stop = new AbortController();
-  session.calls.set(message.id, stop);
+  session.calls.set(idOf(message.id), stop);
   try {
     await exchange(session, { message, line, signal: stop.signal });
   } catch (err) {
@@ -78,7 +83,7 @@ async function pass(session: McpSession, line: string): Promise<void> {
     note(session.context, error.message);
     write(session, { jsonrpc: '2.0', id: message.id ?? null, error });
   } finally {
-    session.calls.delete(message.id);
+    session.calls.delete(idOf(message.id));
   }
 }
 
@@ -135,5 +140,5 @@ function toError(err: unknown): { code: number; message: string; data?: object }
 }
 
 function write({ context }: McpSession, message: object): void {
-  context.stdout.write(`${JSON.stringify(message)}\n`);
+  context.stdout.write(`${writeExact(message)}\n`);
 }
