@@ -5,7 +5,7 @@ import { type Problem, ProblemError } from './problem.ts';
 
 /** Runs the query once for each loop over it. */
 export interface Rows<Row> extends AsyncIterable<Row> {
-  /** Whether the last loop ended because `maxRows` was reached. */
+  /** Whether a limit ended the last loop, or a procedure has further results. */
   readonly truncated: boolean;
 }
 

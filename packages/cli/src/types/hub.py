@@ -59,20 +59,27 @@ class Hub:
     def execute(
         self, query: str, values: Mapping[str, object], *, annotate: Sequence[Annotation] = ()
     ) -> list[Any]:
-        """All rows of a query. Decimals keep their digits."""
+        """All rows of a query; of a procedure, those of its first result. Decimals keep their digits."""
         with self._send(query, values, "application/json", annotate) as answer:
             result = json.loads(answer.read(), parse_float=Decimal)
         data: list[Any] = result["data"]
-        if result.get("truncated"):
+        if result.get("truncated") and not result.get("moreResults"):
             raise TruncatedError(f"{query} has more than {len(data)} rows.")
         return data
+
+    def results(self, query: str, values: Mapping[str, object]) -> list[list[Any]]:
+        """The rows of each result of a procedure. The values of its OUT parameters are the last."""
+        with self._send(query, values, "application/json", (), results="all") as answer:
+            result = json.loads(answer.read(), parse_float=Decimal)
+        if result.get("truncated"):
+            raise TruncatedError(f"{query} has more rows.")
+        return [one["rows"] for one in result["results"]]
 
     def rows(
         self, query: str, values: Mapping[str, object], *, annotate: Sequence[Annotation] = ()
     ) -> Iterator[Any]:
         """Each row as it arrives. Raises http.client.IncompleteRead or an OSError if the result breaks off."""
         with self._send(query, values, "application/x-ndjson", annotate, ending=True) as answer:
-            is_cut = False
             ending: dict[str, Any] | None = None
             rest = b""
             # Not `for line in answer`: it takes a chunked body that breaks off for a complete one.
@@ -81,8 +88,8 @@ class Hub:
                 for line in lines:
                     # No row has these bytes; a row with this value has others.
                     if line == b'{"truncated":true}':
-                        is_cut = True
-                    elif _ending_mark in line:
+                        continue  # `ending` says why.
+                    if _ending_mark in line:
                         ending = json.loads(line.partition(_ending_mark)[2])
                     else:
                         yield json.loads(line, parse_float=Decimal)
@@ -91,7 +98,7 @@ class Hub:
                 raise IncompleteRead(rest, answer.length)
             if problem := ending.get("problem"):
                 raise IncompleteRead(rest) from ProblemError(problem["status"], problem)
-        if is_cut:
+        if ending.get("truncated") and not ending.get("moreResults"):
             raise TruncatedError(f"{query} has more rows.")
 
     def frame(
@@ -117,7 +124,8 @@ class Hub:
                 batches.append(batch)
                 is_truncated = metadata[b"truncated"] == b"true"
             table = pyarrow.Table.from_batches(batches, reader.schema)
-        if is_truncated and not allow_truncated:
+            has_more_results = answer.headers["x-more-results"] == "true"
+        if is_truncated and not has_more_results and not allow_truncated:
             raise TruncatedError(f"{query} has more than {table.num_rows} rows.")
         return table
 

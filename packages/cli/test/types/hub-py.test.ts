@@ -23,6 +23,12 @@ const answers: Record<string, (response: ServerResponse) => void> = {
     response.writeHead(200, { 'content-length': 100 }).write('{"id":1}\n', () => response.destroy()),
   row: (response) => response.end('{"truncated": true}\n\x1e{}\n'),
   cut: (response) => response.end('{"truncated": true}\n{"truncated":true}\n\x1e{"truncated":true}\n'),
+  further: (response) =>
+    response.end('{"id":1}\n{"truncated":true}\n\x1e{"truncated":true,"rows":1,"moreResults":true}\n'),
+  procedure: (response) => response.end('{"data":[{"id":1}],"truncated":true,"moreResults":true}'),
+  limited: (response) => response.end('{"data":[{"id":1}],"truncated":true}'),
+  results: (response) =>
+    response.end('{"results":[{"columns":[],"rows":[{"id":1}]},{"columns":[],"rows":[{"sum":1.50}]}]}'),
   completed: (response) => response.end('{"id":1}\n'),
   told: (response) => response.end('{"id":1}\n{"i\x1e{"problem":{"status":422}}\n'),
   proxy: (response) => response.writeHead(502).end('<html>'),
@@ -104,6 +110,15 @@ else:
   it('tells a row from the line that says that rows are missing', async () => {
     expect(await call('row', 'rows')).toBe("[{'truncated': True}]");
     expect(await call('cut', 'rows')).toBe("[{'truncated': True}] TruncatedError None");
+  });
+
+  it('returns the first result of a procedure, or all, and tells further results from a row limit', async () => {
+    expect(await call('procedure', 'execute')).toBe("[{'id': 1}]");
+    expect(await call('further', 'rows')).toBe("[{'id': 1}]");
+    expect(await call('limited', 'execute')).toBe('[] TruncatedError None');
+    bodies.length = 0;
+    expect(await call('results', 'results')).toBe("[[{'id': 1}], [{'sum': Decimal('1.50')}]]");
+    expect(bodies[0]).toContain('"options": {"results": "all"}');
   });
 
   it('follows no redirect, which would send the key elsewhere', async () => {
