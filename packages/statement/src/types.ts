@@ -35,6 +35,8 @@ export interface ColumnFacts {
    * columns.
    */
   neverNull: readonly boolean[];
+  /** For each column, the variable that it is, if it is nothing else. Ignored like `neverNull`. */
+  variables: readonly (string | undefined)[];
   /** The functions that `neverNull` relies on, in lower case. If the database has others of these names, ignore it. */
   functions: ReadonlySet<string>;
 }

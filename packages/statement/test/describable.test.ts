@@ -74,6 +74,9 @@ describe('the nullability of columns', () => {
       ...[false, false, false, false, false, false, false, false],
     ]);
     expect(facts('SELECT DISTINCT 1, a FROM t').neverNull).toEqual([true, false]);
+    const variables = facts('SELECT :a, :b AS x, -:a, (SELECT :a), y FROM t', 'mysql').variables;
+    expect(variables).toEqual(['a', 'b', undefined, undefined, undefined]);
+    expect(facts('SELECT :a AS x UNION SELECT 2', 'mysql').variables).toEqual([]);
     expect(facts('WITH x AS (SELECT a) SELECT 1 FROM x').neverNull).toEqual([true]);
     expect(facts("SELECT `a`, 1, 'x' FROM t", 'mysql').neverNull).toEqual([false, true, true]);
     expect(facts("SELECT count(*), 1, 'x' FROM t", 'mysql').neverNull).toEqual([true, false, false]);

@@ -110,6 +110,7 @@ const parts: Parameters<typeof startExecutorProcess>[1] = {
       keptTables: new Set(),
       kept: [],
       neverNull: [],
+      variables: [],
       functions: new Set(),
     }),
     warnings: () => [],

@@ -15,6 +15,7 @@ export const noFacts: ColumnFacts = {
   keptTables: new Set(),
   kept: [],
   neverNull: [],
+  variables: [],
   functions: new Set(),
 };
 
@@ -52,6 +53,7 @@ export function columnFacts(
   const functions = new Set<string>();
   const proof = { isMysql, functions, onlyCounts: mayAggregate };
   const neverNull = isCombined ? [] : items.map((item) => findNeverNull(text, item, proof));
+  const variables = isCombined ? [] : items.map(variableOf);
   const { tables, aliases } = keptTables(text, isGrouped || mayAggregate ? [] : tokens, dialect);
   // `t.id` looks like `t.` with an alias.
   const tableOf = (item: Token[]) =>
@@ -60,7 +62,7 @@ export function columnFacts(
   // PostgreSQL reports no table for the columns of a UNION, so they need no exclusion here.
   const keepsNotNull =
     isTraced && !isGrouped && !has(outerWords) && !mayAggregate && !(isMysql && isCombined);
-  return { keepsNotNull, keptTables: tables, kept, neverNull, functions };
+  return { keepsNotNull, keptTables: tables, kept, neverNull, variables, functions };
 }
 
 const mayReturnAbsent = (text: string, tokens: readonly Token[]) =>
@@ -68,6 +70,11 @@ const mayReturnAbsent = (text: string, tokens: readonly Token[]) =>
     ({ kind, start, end }) =>
       (kind === 'word' || kind === 'quoted') && absentRows.test(text.slice(start, end)),
   );
+
+function variableOf(item: Token[]): string | undefined {
+  const [token, ...others] = withoutAlias(item);
+  return token?.kind === 'variable' && others.length === 0 ? token.text : undefined;
+}
 
 /** With `onlyCounts`, all other expressions can be NULL. */
 function findNeverNull(

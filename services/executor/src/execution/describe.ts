@@ -1,5 +1,6 @@
 /** Describes a query at its source: its columns and its variables. */
 
+import type { JsonType } from '@datahub/contract/json-types';
 import type { DescribedVariable, DescribeQueryResponse } from '@datahub/proto/executor/v1/executor';
 import type { HubError } from '@datahub/service-kit/call/error';
 import { turnForText } from '@datahub/service-kit/yield-to-loop';
@@ -53,9 +54,10 @@ export async function describeQuery(
     try {
       const signature = await describe(form);
       await turnForText(form.text.length);
+      const variables = prepared.variables(signature, form);
       return {
-        columns: toColumns(signature, prepared.columnFacts(), notNull),
-        variables: prepared.variables(signature, form),
+        columns: toColumns(signature, prepared.columnFacts(), { notNull, variables }),
+        variables,
         checkedAt: new Date(nowMs()).toISOString(),
         version,
       };
@@ -78,12 +80,12 @@ const kindsWithNull = new Set<ColumnKind['is']>(['json', 'date', 'timestamp']);
 /** Numbers duplicate column names, as answers do. */
 function toColumns(
   { columns, redefined = new Set() }: Signature,
-  { keepsNotNull, keptTables, kept, neverNull, functions }: ColumnFacts,
-  notNull: readonly string[],
+  { keepsNotNull, keptTables, kept, neverNull, variables, functions }: ColumnFacts,
+  known: { notNull: readonly string[]; variables: readonly DescribedVariable[] },
 ) {
-  const asserted = new Set(notNull);
+  const asserted = new Set(known.notNull);
   const names = uniqueNames(columns.map(({ name }) => name));
-  const isAligned = (facts: readonly boolean[]) => facts.length === columns.length;
+  const isAligned = (facts: readonly unknown[]) => facts.length === columns.length;
   const isKept = ({ table = '' }: DescribedColumn, i: number) =>
     keepsNotNull || keptTables.has(table.toLowerCase()) || (isAligned(kept) && kept[i] === true);
   const isProven = ![...functions].some((name) => redefined.has(name));
@@ -97,7 +99,21 @@ function toColumns(
       isNeverNull(column, i) ||
       asserted.has(names[i] as string)
     ),
-    jsonType: jsonTypeOf(column.kind),
+    jsonType: column.isUntyped
+      ? jsonTypeOfVariable(isAligned(variables) ? variables[i] : undefined, known.variables)
+      : jsonTypeOf(column.kind),
     ...(column.labels && { labels: { values: [...column.labels] } }),
   }));
+}
+
+/** Variables whose values are sent as texts. */
+const textTypes = new Set<string | undefined>(['string', 'date', 'timestamp', 'uuid', 'json']);
+
+/** Of a column that is the variable, or else is made of any. Their values come back as the numbers or texts they are sent as. */
+function jsonTypeOfVariable(name: string | undefined, variables: readonly DescribedVariable[]): JsonType {
+  const types = variables
+    .filter(({ key }) => name === undefined || key === name)
+    .map(({ type }) => type?.replace('[]', ''));
+  if (types.every((type) => textTypes.has(type))) return 'string';
+  return name !== undefined && types[0] === 'boolean' ? 'number' : 'number|string';
 }

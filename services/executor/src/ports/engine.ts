@@ -215,6 +215,8 @@ export interface DescribedColumn extends ColumnInfo {
   /** The name of this table, if it is known. */
   table?: string | undefined;
   kind: ColumnKind;
+  /** True if the server gives it the type of a variable, which only values have. */
+  isUntyped?: boolean;
   /** The values of an enum, in its order. */
   labels?: readonly string[] | undefined;
 }

@@ -152,6 +152,7 @@ export function setupExecute({
       keptTables: new Set(),
       kept: [],
       neverNull: [],
+      variables: [],
       functions: new Set(),
     }),
     warnings: () => [],
