@@ -52,6 +52,24 @@ describe.skipIf(executablePath === undefined)(
       expect(asked.filter((path) => /^\/v1\/(boards|watches)/.test(path))).toEqual([`/v1/boards/${boardId}`]);
     });
 
+    it('says of a hub without a provider that nobody can sign in, and of a check that it was cut', async () => {
+      const { page } = shared;
+      await goTo('people');
+      await page.getByText('Nobody can sign in yet').waitFor();
+      const queryId = await store({ label: 'drifted', query: 'SELECT 1 AS n' });
+      await page.route(`**/v1/queries/${queryId}*`, async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, json: { ...(await response.json()), state: 'broken' } });
+      });
+      await page.route('**/v1/sources/*/check', (route) =>
+        route.fulfill({ json: { checked: 1, broken: [], left: 2 } }),
+      );
+      await goTo('query', queryId);
+      await button('Check now').click();
+      await page.getByText('2 queries of the source could not be checked in time.').waitFor();
+      await page.unrouteAll({ behavior: 'wait' });
+    });
+
     it('does not say that nothing has happened before the events are read', async () => {
       const { page } = shared;
       const release = await holdAnswers(page, '**/v1/events?**');

@@ -1,7 +1,7 @@
 /** The people who have signed in, and the grants that give them roles. */
 
 import { useState } from 'preact/hooks';
-import { call, callJson, callList, part } from '../../api/client.ts';
+import { addressOf, call, callJson, callList, part } from '../../api/client.ts';
 import type { Answer } from '../../api/types.ts';
 import { needs } from '../../state/permissions.ts';
 import { go } from '../../state/route.ts';
@@ -22,10 +22,17 @@ type Grant = Answer<'GET /v1/grants'>[number];
 
 const readGrants = (signal: AbortSignal) => callList<Grant>('v1/grants', { signal });
 const readPeople = (signal: AbortSignal) => callList<Person>('v1/people', { signal });
+/** False if there is no provider at which people sign in. */
+async function readProvider(signal: AbortSignal): Promise<boolean> {
+  const response = await fetch(addressOf('readyz'), { signal, cache: 'no-store' });
+  const { status, signIn } = await response.json();
+  return status !== 'ready' || signIn !== undefined;
+}
 
 export function PeoplePage() {
   const grants = useLoad(readGrants, []);
   const people = useLoad(readPeople, []);
+  const provider = useLoad(readProvider, []);
   const [isGranting, setGranting] = useState(false);
   const readAgain = () => {
     grants.refresh();
@@ -41,6 +48,8 @@ export function PeoplePage() {
       <p class="hint">
         Grants give roles to groups and people of the provider at which people sign in. In each hub the
         highest role counts.
+        {provider.value === false &&
+          ' Nobody can sign in yet: whoever runs the hub sets a provider with DATAHUB_OIDC_ISSUER.'}
       </p>
       <section aria-label="Grants">
         <h2>Grants</h2>

@@ -1,11 +1,14 @@
 /** Says that the database rejects a stored query, or that its columns changed at the source, and checks it again. */
 
 import { callJson, part } from '../../../api/client.ts';
-import type { Drift } from '../../../api/types.ts';
+import type { Answer, Drift } from '../../../api/types.ts';
 import { needs } from '../../../state/permissions.ts';
 import type { StoredQueryEditor } from '../../../state/stored-query-editor.ts';
 import { useAction } from '../../../ui/action.ts';
+import { counted } from '../../../ui/format.ts';
 import { notify } from '../../../ui/notice.tsx';
+
+type Checked = Answer<'POST /v1/sources/{sourceId}/check'>;
 
 export function DriftNote({ editor }: { editor: StoredQueryEditor }) {
   const { busy, run } = useAction();
@@ -16,10 +19,16 @@ export function DriftNote({ editor }: { editor: StoredQueryEditor }) {
   if (!isBroken && drift.length === 0) return null;
   const check = async () => {
     const failed = await run(async () => {
-      await callJson(`v1/sources/${part(stored.config.source.sourceId)}/check`, { body: {}, reads: true });
+      const path = `v1/sources/${part(stored.config.source.sourceId)}/check`;
+      const { left } = await callJson<Checked>(path, { body: {}, reads: true });
       await editor.load({ adopt: 'never' });
       await editor.describe();
-      notify(stillWrong(editor) ? 'Checked: it is as before.' : 'Checked: the query works again.');
+      if (!stillWrong(editor)) notify('Checked: the query works again.');
+      else if (left === 0) notify('Checked: it is as before.');
+      else
+        notify(
+          `${counted(left, 'query', 'queries')} of the source could not be checked in time. Check again.`,
+        );
     });
     if (failed !== undefined) notify(failed.detail ?? 'The check failed.');
   };
