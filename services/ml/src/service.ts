@@ -17,7 +17,7 @@ import { createClassifierCalls } from './rpc/classifiers.ts';
 import { createEncodedPredict } from './rpc/encoded-predictions.ts';
 import { createJobCalls } from './rpc/jobs.ts';
 import { createSummaryCalls } from './rpc/summaries.ts';
-import { createFairLock } from './scheduling/fair-lock.ts';
+import { createFairLock, createFairPlaces } from './scheduling/fair-lock.ts';
 import { createTextBudget } from './scheduling/text-budget.ts';
 import { createTimeSlices } from './scheduling/time-slices.ts';
 import { openMlStore } from './store.ts';
@@ -34,6 +34,8 @@ export interface MlService {
 }
 
 const sweepEveryMs = 30_000;
+/** How many classifiers learn their logs again at a time. */
+const rebuilds = { allMax: 3, accountMax: 1 };
 /** Pages of 4 KiB that a sweep returns to the disk. */
 const freedMax = 500;
 
@@ -46,6 +48,7 @@ export async function openMl(config: MlConfig, { logger }: { logger: Logger }): 
     {
       slices,
       snapshotLock: createFairLock(),
+      rebuildPlaces: createFairPlaces(rebuilds),
       store,
       learners: createLearners(),
       createClassId: () => createId('clfc', Date.now()),

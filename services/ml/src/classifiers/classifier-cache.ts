@@ -32,6 +32,10 @@ export function createClassifierCache(
     for (const log of logs) size += log.size;
     return size;
   };
+  const drop = (key: string, log: ClassifierLog) => {
+    cached.delete(key);
+    log.release();
+  };
   /**
    * Evicts the least recently used classifier of the account that uses the most memory, so one account doesn't evict
    * the classifiers of others. Never evicts `used`.
@@ -49,8 +53,9 @@ export function createClassifierCache(
         if (most === undefined || own > (sizes.get(most) ?? 0)) most = accountId;
       const found = [...cached].find(([, log]) => log.accountId === most && log !== used);
       if (found === undefined) return;
-      cached.delete(found[0]);
-      size -= found[1].size;
+      const [key, log] = found;
+      size -= log.size;
+      drop(key, log);
     }
   };
   const open = (accountId: string, classifierId: string): ClassifierLog => {
@@ -70,11 +75,11 @@ export function createClassifierCache(
       return log;
     },
     delete: (classifierId) => {
-      for (const key of cached.keys()) if (key.endsWith(`/${classifierId}`)) cached.delete(key);
+      for (const [key, log] of cached) if (key.endsWith(`/${classifierId}`)) drop(key, log);
     },
     sweep: () => {
       const idleSince = performance.now() - options.idleMs;
-      for (const [key, log] of cached) if (log.usedAt < idleSince) cached.delete(key);
+      for (const [key, log] of cached) if (log.usedAt < idleSince) drop(key, log);
       trim();
     },
     get count() {

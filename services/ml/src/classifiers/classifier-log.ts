@@ -40,6 +40,7 @@ export class ClassifierLog {
   readonly #snapshots = new SnapshotSchedule();
   #isSnapshotting = false;
   #isRebuilding = false;
+  #hasPlace = false;
 
   constructor(accountId: string, classifierId: string, deps: ClassifierDeps) {
     this.accountId = accountId;
@@ -156,7 +157,7 @@ export class ClassifierLog {
     const isLoaded = this.#state !== state;
     this.#state = state;
     if (isLoaded) this.#deps.onLoaded?.();
-    if (state.needsRebuild) this.#rebuild(state);
+    if (state.needsRebuild) this.#rebuild();
     return state;
   }
 
@@ -189,7 +190,7 @@ export class ClassifierLog {
 
   async #apply(state: ClassifierState, event: EventDoc, work: SlicedWork): Promise<void> {
     await state.apply(event, state.applied + 1, work);
-    if (state.needsRebuild && this.#state === state) this.#rebuild(state);
+    if (state.needsRebuild && this.#state === state) this.#rebuild();
   }
 
   #snapshotIfDue(state: ClassifierState, event: EventDoc): void {
@@ -250,13 +251,13 @@ export class ClassifierLog {
    * Learns the log again in the background, without the deleted classes and with the changed examples. Until that is
    * done, predictions leave out the scores of deleted classes.
    */
-  #rebuild(old: ClassifierState): void {
+  #rebuild(): void {
     if (this.#isRebuilding) return;
     this.#isRebuilding = true;
-    this.#rebuildOnce(old).then(
+    this.#rebuildInTurn().then(
       (hasLog) => {
         this.#isRebuilding = false;
-        if (hasLog && this.#state?.needsRebuild) this.#rebuild(this.#state);
+        if (hasLog && this.#state?.needsRebuild) this.#rebuild();
       },
       (err) => {
         // The next call tries again.
@@ -264,6 +265,26 @@ export class ClassifierLog {
         this.#deps.onFailure(err);
       },
     );
+  }
+
+  /** Waits for a place, because a classifier takes its memory twice meanwhile. */
+  async #rebuildInTurn(): Promise<boolean> {
+    using _ = await this.#deps.rebuildPlaces(this.accountId);
+    const old = this.#state;
+    if (old?.needsRebuild !== true) return true;
+    this.#hasPlace = true;
+    try {
+      return await this.#rebuildOnce(old);
+    } finally {
+      this.#hasPlace = false;
+    }
+  }
+
+  /** The cache drops it. What waits for a place does not keep the state in memory. */
+  release(): void {
+    this.#lastCall = this.#lastCall.then(() => {
+      if (!this.#hasPlace) this.#state = undefined;
+    });
   }
 
   /** Resolves to false if the log is gone, because the classifier was deleted. */

@@ -2,7 +2,7 @@
 
 import type { ClassifierDeps } from '../../src/classifiers/classifier-deps.ts';
 import { createLearners } from '../../src/classifiers/model/online-learner.ts';
-import { createFairLock } from '../../src/scheduling/fair-lock.ts';
+import { createFairLock, createFairPlaces } from '../../src/scheduling/fair-lock.ts';
 import { createTimeSlices } from '../../src/scheduling/time-slices.ts';
 import type { MlStore } from '../../src/store.ts';
 
@@ -21,6 +21,7 @@ export const logDeps = (store: MlStore): ClassifierDeps => ({
   learners,
   slices: createTimeSlices(),
   snapshotLock: createFairLock(),
+  rebuildPlaces: createFairPlaces({ allMax: 3, accountMax: 1 }),
   createClassId: () => `class-${String(++made).padStart(5, '0')}`,
   nowMs: Date.now,
   onFailure: (err) => {
