@@ -6,6 +6,7 @@
 
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { freeBuffer } from './free-buffer.ts';
 
 /** `bytes` are valid during the call only. */
 export type OnBytes = (bytes: Buffer) => void;
@@ -72,6 +73,8 @@ export class Carry {
   /** A long message, as far as it has arrived. Parts and a copy of them would take twice the memory. */
   #collected: Buffer | undefined;
   #collectedBytes = 0;
+  /** The long message that `join` has returned. */
+  #joined: Buffer | undefined;
 
   constructor(longBytes = Number.POSITIVE_INFINITY) {
     this.#longBytes = longBytes;
@@ -100,23 +103,35 @@ export class Carry {
     return joined;
   }
 
+  /** Frees the long message that `join` has returned. */
+  free(): void {
+    if (this.#joined !== undefined) freeBuffer(this.#joined);
+    this.#joined = undefined;
+  }
+
   /** Keeps the message that begins at `at`. It has `needed` bytes in total, or 0 if that is not known yet. */
   keep(bytes: Buffer, at: number, needed: number): void {
     this.#needed = needed;
     if (needed <= this.#longBytes) this.#start = Buffer.from(bytes.subarray(at));
     else {
-      this.#collected = Buffer.allocUnsafeSlow(needed + restBytes);
+      // Most of it is allocated when its rest arrives, for which the connection may have to wait.
+      this.#collected = Buffer.allocUnsafeSlow(Math.min(needed, 2 * this.#longBytes) + restBytes);
       this.#collectedBytes = bytes.copy(this.#collected, 0, at);
     }
   }
 
   #collect(collected: Buffer, bytes: Buffer): Buffer | undefined {
     const wasWhole = this.long === 'whole';
-    const fits = bytes.length <= collected.length - this.#collectedBytes;
-    const all = fits ? collected : Buffer.concat([collected.subarray(0, this.#collectedBytes), bytes]);
-    if (fits) bytes.copy(all, this.#collectedBytes);
+    const before = this.#collectedBytes;
     this.#collectedBytes += bytes.length;
+    let all = collected;
+    if (this.#collectedBytes > all.length) {
+      all = Buffer.allocUnsafeSlow(Math.max(this.#needed + restBytes, this.#collectedBytes));
+      collected.copy(all, 0, 0, before);
+    }
+    bytes.copy(all, before);
     this.#collected = wasWhole ? undefined : all;
+    this.#joined = wasWhole ? all : undefined;
     return wasWhole ? all.subarray(0, this.#collectedBytes) : undefined;
   }
 }

@@ -3,6 +3,7 @@
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { noteBuffers, requireHeap } from '@datahub/service-kit/heap';
 import type { HeldBytes } from '@datahub/service-kit/held-bytes';
+import { freeBuffer } from '../network/free-buffer.ts';
 import type { FairScheduler, Flow } from './fair-scheduler.ts';
 import { ByteWriter } from './values/primitives.ts';
 
@@ -195,7 +196,12 @@ export class ChunkedOutput implements Flow {
   }
 
   #hold(bytes: Buffer): void {
-    this.#heldBytes.hold(this.#accountId, bytes.length);
+    try {
+      this.#heldBytes.hold(this.#accountId, bytes.length);
+    } catch (err) {
+      freeBuffer(bytes);
+      throw err;
+    }
     this.#held.push(bytes);
     this.#passHeld();
   }

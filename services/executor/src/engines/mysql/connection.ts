@@ -11,6 +11,7 @@ import {
   unreported,
 } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
+import type { Cancellation } from '../shared/cancellation.ts';
 import { isHeld, toOutcome } from '../shared/outcomes.ts';
 import {
   brokenError,
@@ -86,6 +87,7 @@ export class MysqlConnection implements Connection {
     return true;
   };
   readonly #stops: Stops;
+  readonly #cancellation: Cancellation;
   /** Of the running statement. */
   #isRead = false;
   /** True once the running statement itself was sent. */
@@ -98,8 +100,9 @@ export class MysqlConnection implements Connection {
     this.#wire = new Wire(session.socket, session);
     this.#stops = new Stops({
       ...{ canceller: session.canceller, threadId: session.threadId },
-      ...{ busy: () => this.#wire.busy, resume: () => this.#wire.resume() },
+      ...{ busy: () => this.#wire.busy, resume: () => this.#wire.resume(), close: () => this.close() },
     });
+    this.#cancellation = this.#stops.cancellation;
     this.#controls = new Controls(session.isMariadb);
     this.#formats = new SessionFormats({
       ...{ isMariadb: session.isMariadb, rows: (query) => this.#rows(query) },
@@ -116,12 +119,9 @@ export class MysqlConnection implements Connection {
       // MySQL reports a row and success for a SLEEP() that was killed, perhaps before it answers the KILL.
       discarding: () => this.#cancellation.isAsked && (this.#isRead || this.#cancellation.dropsRows()),
       dropped: () => this.#isRead && this.#stops.dropped(),
+      onFailure: (err) => this.#isRead && this.#stops.failed.begin(err),
       ...{ pause: () => this.#wire.pause(), resume: () => this.#wire.resume() },
     };
-  }
-
-  get #cancellation() {
-    return this.#stops.cancellation;
   }
 
   get broken(): boolean {
@@ -189,6 +189,7 @@ export class MysqlConnection implements Connection {
       return outcome;
     } catch (err) {
       if (options.snapshot === 'last' && !this.#isSent && !this.broken) await this.endSnapshot();
+      if (this.#stops.failed.error !== undefined) throw this.#stops.failed.error;
       throw toOutcome(await this.#toReported(err, statement), { kind: statement.kind, isSent: this.#isSent });
     } finally {
       // After an error in the middle of rows, the socket may still be paused, and the sink may never drain.

@@ -56,6 +56,7 @@ export class PacketReader {
       this.isStopped = stops && at < source.length && !isEof(source, at + 4, at + 4 + lengthAt(source, at));
     }
     if (at < source.length) this.#carry.keep(source, at, needed);
+    this.#carry.free();
   }
 
   #join(part: Buffer, onPacket: OnPacket): boolean {

@@ -28,6 +28,8 @@ export interface ResultHost {
   discarding: () => boolean;
   /** Called for each row that is dropped because no more are taken. */
   dropped: () => void;
+  /** Called if a row could not be written. */
+  onFailure: (err: unknown) => void;
   pause: () => void;
   resume: () => void;
   /** Reads the next packet in that turn. */
@@ -145,7 +147,7 @@ export class ResultReader {
     const { columns } = this.#columnsReader as ResultColumnsReader;
     if (this.#columns !== undefined && this.#columns !== columns) this.#earlierFormats = this.formats;
     this.#columns = columns;
-    if (columns.isForeign) this.failure = formatError('character_set_results');
+    if (columns.isForeign) this.#fail(formatError('character_set_results'));
     else sink.begin(columns.forSink(this.#areOut));
     sink.onDrain(this.#host.resume);
     if (sink.full) this.#host.pause();
@@ -155,8 +157,8 @@ export class ResultReader {
     if (!this.#isAnswer) return;
     this.#rowsSeen++;
     const { sink } = this.#options;
-    if (this.#host.discarding()) return;
-    if (this.failure !== undefined || sink.truncated) {
+    if (this.#host.discarding() || this.failure !== undefined) return;
+    if (sink.truncated) {
       sink.rowsRead?.();
       this.#host.dropped();
       return;
@@ -166,12 +168,17 @@ export class ResultReader {
     try {
       sink.row(source, columns.offsets);
     } catch (err) {
-      this.failure = err;
+      this.#fail(err);
       // The sink of a failed answer never drains.
       this.#host.resume();
       return;
     }
     if (sink.full) this.#host.pause();
+  }
+
+  #fail(err: unknown): void {
+    this.failure = err;
+    this.#host.onFailure(err);
   }
 
   #end(source: Buffer, start: number): boolean {

@@ -91,7 +91,7 @@ async function sendSome(
   const { hasExtended } = session;
   const ignore = () => {};
   const own = {
-    ...{ hasExtended, discarding: () => true, dropped: ignore },
+    ...{ hasExtended, discarding: () => true, dropped: ignore, onFailure: ignore },
     ...{ pause: ignore, resume: ignore, readOnIn: ignore },
   };
   const outcomes: Outcome[] = [];

@@ -1,6 +1,10 @@
-/** Stops the running statement of a connection at its server: if its caller asks, or if no more of its rows are taken. */
+/**
+ * Stops the running statement of a connection at its server: if its caller asks, if its answer has failed, or if no more of
+ * its rows are taken.
+ */
 
 import { Cancellation } from '../shared/cancellation.ts';
+import { FailedRead } from '../shared/failed-read.ts';
 import type { Canceller, CancelOptions } from './cancel.ts';
 
 export interface StopsHost {
@@ -9,6 +13,7 @@ export interface StopsHost {
   /** True while a response of the server is pending. */
   busy: () => boolean;
   resume: () => void;
+  close: () => void;
 }
 
 /** A KILL takes a second session, so a read that is over sooner is not cut. */
@@ -18,6 +23,7 @@ type Cut = 'none' | 'made' | 'unknown';
 
 export class Stops {
   readonly cancellation = new Cancellation();
+  readonly failed: FailedRead;
   readonly #host: StopsHost;
   /** True if the server has answered the statement. */
   #hasEnded = true;
@@ -26,10 +32,12 @@ export class Stops {
 
   constructor(host: StopsHost) {
     this.#host = host;
+    this.failed = new FailedRead(host.close);
   }
 
   begin(): void {
     this.cancellation.reset();
+    this.failed.reset();
     this.#hasEnded = false;
   }
 
@@ -50,6 +58,7 @@ export class Stops {
    */
   async end(): Promise<Cut> {
     this.#hasEnded = true;
+    this.failed.end();
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const cut = await this.#cut;

@@ -15,6 +15,7 @@ import {
 import type { RowSink } from '../../ports/row-sink.ts';
 import type { KeptOfAccount } from '../../ports/server-stream.ts';
 import { Cancellation } from '../shared/cancellation.ts';
+import { FailedRead } from '../shared/failed-read.ts';
 import { isHeld, toOutcome } from '../shared/outcomes.ts';
 import {
   brokenError,
@@ -79,6 +80,7 @@ export class PostgresConnection implements Connection {
   /** True once the COMMIT of a held statement was sent. */
   #isCommitting = false;
   readonly #cancellation = new Cancellation();
+  readonly #failed = new FailedRead(() => this.close());
   readonly transactions: PostgresTransactions;
 
   constructor(session: PostgresSession) {
@@ -122,6 +124,7 @@ export class PostgresConnection implements Connection {
     this.#running = true;
     this.#isSent = this.#isCommitting = false;
     this.#cancellation.reset();
+    this.#failed.reset();
     try {
       let outcome: Outcome;
       try {
@@ -136,12 +139,14 @@ export class PostgresConnection implements Connection {
       return outcome;
     } catch (err) {
       if (options.snapshot === 'last' && !this.#isSent && !this.broken) await this.endSnapshot();
+      if (this.#failed.error !== undefined) throw this.#failed.error;
       if (err instanceof RefusedPlan && options.inTransaction) throw new NothingRan(err);
       const told = err instanceof RefusedPlan ? this.#rejected(err.body, statement) : err;
       const isSent = isHeld(kind, options) ? this.#isCommitting : this.#isSent;
       throw toOutcome(this.#cancellation.isAsked ? toCancelled(told) : told, { kind, isSent });
     } finally {
       this.#running = false;
+      this.#failed.end();
       if (placeOf(options) !== 'first') this.#statements.forgetOnce();
       // After an error in the middle of rows, the socket may still be paused, and the sink may never drain.
       this.#wire.resume();
@@ -184,6 +189,7 @@ export class PostgresConnection implements Connection {
       meetServer: asksServer && place !== 'last' ? (row) => this.#statements.meetServer(row) : undefined,
       onTail: isNamed ? (text) => (id = text) : undefined,
       discarding: () => this.#cancellation.dropsRows(),
+      onFailure: (err) => kind === 'read' && this.#failed.begin(err),
       pause: () => this.#wire.pause(),
       resume: () => this.#wire.resume(),
       readOnIn: (turn) => this.#wire.readOnIn(turn),

@@ -28,6 +28,8 @@ export interface ResultOptions {
   /** Gets the first value of the command behind the statement. */
   onTail?: ((text: string | undefined) => void) | undefined;
   discarding: () => boolean;
+  /** Called if a row could not be written. */
+  onFailure: (err: unknown) => void;
   pause: () => void;
   resume: () => void;
   /** Reads the next message in that turn. */
@@ -160,6 +162,7 @@ export class ResultReader {
       sink.row(source, this.#offsets);
     } catch (err) {
       this.failure = err;
+      this.#options.onFailure(err);
       // The sink of a failed answer never drains.
       resume();
       return;

@@ -236,6 +236,7 @@ class FrameReader {
       at = end;
     }
     if (at < source.length) this.#carry.keep(source, at, needed);
+    this.#carry.free();
   }
 
   #badLength(type: number, length: number): Error {

@@ -342,10 +342,9 @@ export class ByteWriter {
   reserve(bytes: number): void {
     const needed = this.position + bytes;
     if (needed <= this.buffer.length) return;
-    const grown = Buffer.allocUnsafe(Math.max(needed, this.buffer.length * 2, this.#nextBytes));
-    this.buffer.copy(grown, 0, 0, this.position);
-    this.buffer = grown;
-    this.view = viewOf(grown);
+    const to = Math.max(needed, this.buffer.length * 2, this.#nextBytes);
+    this.buffer = enlarged(this.buffer, { to, used: this.position });
+    this.view = viewOf(this.buffer);
   }
 
   /** Takes what was written. The next write allocates a buffer of `nextBytes`. */
@@ -369,6 +368,16 @@ export class ByteWriter {
     }
     return this.#sourceView;
   }
+}
+
+const largeBytes = 1_048_576;
+
+/** Frees a large buffer at once; see `freeBuffer`. */
+function enlarged(buffer: Buffer, { to, used }: { to: number; used: number }): Buffer {
+  if (buffer.length >= largeBytes) return Buffer.from((buffer.buffer as ArrayBuffer).transfer(to));
+  const grown = Buffer.allocUnsafe(to);
+  buffer.copy(grown, 0, 0, used);
+  return grown;
 }
 
 function viewOf({ buffer, byteOffset, length }: Buffer): DataView {
