@@ -57,6 +57,36 @@ describe('boards', () => {
     expect([status, body.errors?.[0]?.pointer]).toEqual([400, pointer]);
   });
 
+  it('keep no values of secret variables, and no variable becomes secret while a board or a watch has its value', async () => {
+    const sourceId = await createSource(hubId);
+    const query = { hubId, sourceId, label: 'q', path: 'with-pw', query: 'SELECT 1 AS n WHERE :pw = :pw' };
+    const { queryId: id } = (await api.ok(api.post('/v1/queries', query))).config.query;
+    const set = (secret: boolean) =>
+      api.put(`/v1/queries/${id}`, {
+        config: { context: [{ key: 'pw', type: 'string', required: true, secret }] },
+      });
+    const cards = [{ queryId: id }];
+    const { boardId } = await api.ok(
+      api.post('/v1/boards', { hubId, label: 'b', cards, values: { pw: 'x' } }),
+    );
+    const refused = await set(true);
+    expect([refused.status, refused.body.detail]).toEqual([409, expect.stringContaining('The board "b"')]);
+    await api.ok(api.put(`/v1/boards/${boardId}`, { label: 'b', cards }));
+    const schedule = { everyS: 86_400 };
+    const watch = { hubId, queryId: id, label: 'w', schedule, when: 'failed', context: { pw: 'x' } };
+    const { watchId } = await api.ok(api.post('/v1/watches', watch));
+    expect((await set(true)).body.detail).toContain('The watch "w"');
+    await api.ok(api.delete(`/v1/watches/${watchId}`));
+    await api.ok(set(true));
+    for (const [board, pointer] of [
+      [{ label: 'b', cards, values: { pw: 'x' } }, '/values/pw'],
+      [{ label: 'b', cards: [{ path: 'with-pw', values: { pw: 'x' } }] }, '/cards/0/values/pw'],
+    ] as const) {
+      const { status, body } = await api.put(`/v1/boards/${boardId}`, board);
+      expect([status, body.errors?.map((one: any) => one.pointer)]).toEqual([400, [pointer]]);
+    }
+  });
+
   it('have unique paths in their hub, and go with it', async () => {
     const other = (await api.ok(api.post('/v1/hubs', { label: 'other' }))).hubId;
     const board = { label: 'x', path: 'same', cards: [] };

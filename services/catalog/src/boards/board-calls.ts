@@ -22,6 +22,7 @@ import type { BoardDoc } from '../documents.ts';
 import { requireMayHaveBoards } from '../key-limits.ts';
 import { listPage } from '../pagination.ts';
 import { auditEntry, undoEntry } from '../rpc/audit.ts';
+import { requireNoSecrets } from './kept-secrets.ts';
 
 const isPath = new RegExp(queryPathPattern);
 
@@ -49,6 +50,8 @@ export function createBoardCalls(catalog: Catalog) {
 
     updateBoard: async ({ boardId, settings, ...expected }, ctx) => {
       const principal = requirePrincipal(ctx);
+      const known = await loadBoard(catalog, principal, boardId);
+      await requireNoSecrets(catalog, known, checkSettings(settings));
       const board = await update<BoardDoc>(catalog, {
         collection: store.boards,
         load: () => loadBoard(catalog, principal, boardId),
@@ -88,6 +91,7 @@ function createCreateBoard(catalog: Catalog): BoardCalls['createBoard'] {
     requireMayHaveBoards(principal.limits);
     const hub = await loadHub(catalog, principal, hubId);
     const checked = checkSettings(settings);
+    await requireNoSecrets(catalog, { accountId, hubId: hub.id }, checked);
     await catalog.quota.requireRoom(store.boards, accountId, 'boards');
     const dates = { createdAt: nowMs, updatedAt: null };
     const board = {

@@ -6,6 +6,7 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import type { Expected } from '@datahub/service-kit/call/expected-version';
+import { requireNotKept } from '../boards/kept-secrets.ts';
 import {
   type Catalog,
   findParent,
@@ -142,6 +143,7 @@ async function applyChange(
   };
   const mark = { isGiven: change.path !== undefined, mayGrant: mayGrantQuery(principal, doc) };
   const next = markName(doc, patchQuery(doc, patch), mark);
+  if (next.context !== doc.context) await requireNotKept(catalog, doc, next);
   // Only a changed statement is checked, so that renaming never fails because of an old statement.
   if (
     next.query !== doc.query ||

@@ -1,0 +1,92 @@
+/** No watch and no board keeps the value of a variable that is declared as secret. */
+
+import type { FieldPath } from '@datahub/contract/validation-error';
+import { HubError } from '@datahub/service-kit/call/error';
+import type { Catalog } from '../catalog.ts';
+import { type Checker, createChecker } from '../check.ts';
+import type { BoardDoc, QueryDoc } from '../documents.ts';
+import { findBatches } from '../pagination.ts';
+
+type Values = Pick<BoardDoc, 'cardsJson' | 'valuesJson'>;
+interface Card {
+  queryId?: string;
+  path?: string;
+  values?: object;
+}
+
+/** Throws VALIDATION for the values of a board that are those of secret variables. */
+export async function requireNoSecrets(
+  { store }: Catalog,
+  { accountId, hubId }: Pick<BoardDoc, 'accountId' | 'hubId'>,
+  board: Values,
+): Promise<void> {
+  const check = createChecker();
+  for (const [i, { queryId, path, values }] of cardsOf(board).entries()) {
+    let query: QueryDoc | null | undefined;
+    if (queryId !== undefined) query = await store.queries.get(accountId, queryId);
+    else if (path !== undefined)
+      [query] = await store.queries.find({ accountId, where: { path, hubId }, limit: 1 });
+    const secret = secretsOf(query?.context ?? []);
+    faultsOf(check, ['cards', i, 'values'], { values, secret });
+    faultsOf(check, ['values'], { values: objectOf(board.valuesJson), secret });
+  }
+  check.done();
+}
+
+/** Throws CONFLICT if a watch or a board keeps a value of a variable that becomes secret. */
+export async function requireNotKept({ store }: Catalog, before: QueryDoc, next: QueryDoc): Promise<void> {
+  const known = secretsOf(before.context);
+  const secret = [...secretsOf(next.context)].filter((key) => !known.has(key));
+  if (secret.length === 0) return;
+  const { accountId, id, hubId, path } = next;
+  const refuse = (what: string, key: string) => {
+    const text = `${what} keeps a value of ${key}, which would be secret. Remove the value there first.`;
+    throw new HubError('CONFLICT', text.slice(0, 1_000).toWellFormed());
+  };
+  const all = { offset: 0, limit: Number.POSITIVE_INFINITY };
+  for await (const watches of findBatches(store.watches, { accountId, where: { queryId: id } }, all))
+    for (const { label, contextJson } of watches) {
+      const key = secret.find((name) => Object.hasOwn(objectOf(contextJson), name));
+      if (key !== undefined) refuse(`The watch "${label}"`, key);
+    }
+  for await (const boards of findBatches(store.boards, { accountId, where: { hubId } }, all))
+    for (const board of boards) {
+      const own = cardsOf(board).filter((card) => card.queryId === id || (path !== '' && card.path === path));
+      const kept =
+        own.length === 0 ? [] : [objectOf(board.valuesJson), ...own.map(({ values = {} }) => values)];
+      const key = secret.find((name) => kept.some((values) => Object.hasOwn(values, name)));
+      if (key !== undefined) refuse(`The board "${board.label}"`, key);
+    }
+}
+
+const secretsOf = (context: QueryDoc['context']): Set<string> =>
+  new Set(context.flatMap(({ key, secret }) => (secret ? [key] : [])));
+
+function faultsOf(
+  check: Checker,
+  path: FieldPath,
+  { values = {}, secret }: { values: object | undefined; secret: ReadonlySet<string> },
+): void {
+  for (const name of Object.keys(values))
+    if (secret.has(name))
+      check.fault([...path, name], 'is a secret variable, whose value a board cannot keep');
+}
+
+const cardsOf = ({ cardsJson }: Values): Card[] => {
+  const cards: unknown = parsed(cardsJson);
+  return Array.isArray(cards) ? cards.filter((card) => typeof card === 'object' && card !== null) : [];
+};
+
+function objectOf(json: string | undefined): object {
+  const value = parsed(json ?? '');
+  return typeof value === 'object' && value !== null ? value : {};
+}
+
+/** Undefined for what the gateway did not write. */
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
