@@ -376,13 +376,9 @@ export class PostgresConnection implements Connection {
     return describeStatement(this.#statements, statement);
   }
 
-  readState(): Promise<ServerState> {
-    return readServerState(this.#statements);
-  }
+  readState = (): Promise<ServerState> => readServerState(this.#statements);
 
-  readSchema(): Promise<Schema> {
-    return readSchema(this.#statements);
-  }
+  readSchema = (): Promise<Schema> => readSchema(this.#statements);
 
   close(): void {
     this.#broken = true;
