@@ -6,7 +6,6 @@ import type { Principal } from '@datahub/proto/common/v1/principal';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
 import { fieldError, HubError, outcomeUnknown } from '@datahub/service-kit/call/error';
 import type { Expected } from '@datahub/service-kit/call/expected-version';
-import { requireNotKept } from '../boards/kept-secrets.ts';
 import {
   type Catalog,
   findParent,
@@ -23,6 +22,7 @@ import { published } from '../events/hub-event.ts';
 import { requireMayWriteQueries } from '../key-limits.ts';
 import { isSameState, patchQuery, type QueryChange, type QueryPatch } from '../query.ts';
 import { deleteOrphans, keepVersion, stampChanged, trimVersions } from '../query-version.ts';
+import { requireNotKept } from '../watches/kept-secrets.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { toTaken } from './names-taken.ts';
 import { markName } from './query-names/granted-name.ts';
