@@ -14,7 +14,7 @@ describe.skipIf(executablePath === undefined)('a page (needs Chromium: set CHROM
   const servers: Server[] = [];
   let html = '';
   let [allowed, other] = ['', ''];
-  let [key, queryId, otherQueryId, cachedQueryId] = ['', '', '', ''];
+  let [key, queryId, otherQueryId, cachedQueryId, longQueryId] = ['', '', '', '', ''];
 
   /** An origin that serves the page. */
   const serve = async (): Promise<string> => {
@@ -36,7 +36,11 @@ describe.skipIf(executablePath === undefined)('a page (needs Chromium: set CHROM
     );
     otherQueryId = await store('SELECT 1 AS one');
     cachedQueryId = await store('SELECT :tenant AS tenant', { cache: { maxAgeS: 60 } });
-    const limits = { origins: [allowed], queryIds: [queryId, cachedQueryId], context: { tenant: '7' } };
+    longQueryId = await store(
+      'SELECT n, CAST(\'{"a":[1,null]}\' AS json) AS doc, NULL AS nothing FROM generate_series(1, 20) AS n',
+    );
+    const queryIds = [queryId, cachedQueryId, longQueryId];
+    const limits = { origins: [allowed], queryIds, context: { tenant: '7' }, maxRows: 3 };
     key = (await api.ok(api.post('/v1/keys', { name: 'page', scopes: ['queries:execute'], limits }))).key;
     browser = await chromium.launch({ executablePath: executablePath as string, args: ['--no-sandbox'] });
   });
@@ -72,6 +76,17 @@ describe.skipIf(executablePath === undefined)('a page (needs Chromium: set CHROM
     ]);
     expect(await tab.locator('#chart rect').count()).toBe(2);
     expect(await tab.locator('#rows b').count()).toBe(0);
+    await tab.close();
+  });
+
+  it('says that there are more rows, and shows JSON as a text', async () => {
+    const tab = await open(allowed, { query: longQueryId });
+    expect(await tab.textContent('#state')).toBe('3 rows, and more');
+    expect(await tab.locator('#rows tr:nth-child(2) td').allTextContents()).toEqual([
+      '1',
+      '{"a":[1,null]}',
+      '',
+    ]);
     await tab.close();
   });
 
