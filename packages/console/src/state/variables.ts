@@ -18,7 +18,14 @@ export interface VariableField extends Variable {
 }
 
 /** The value of a field. A field without a value is not sent, so that its default applies. */
-export type Value = { kind: 'null' } | { kind: 'text'; text: string } | { kind: 'list'; items: string[] };
+export type Value =
+  | { kind: 'null' }
+  | (({ kind: 'text'; text: string } | { kind: 'list'; items: string[] }) & AsSent);
+
+interface AsSent {
+  /** What a run was sent, until the value is edited: without a type, "1" and 1 have the same text. */
+  json?: string;
+}
 export type Values = Record<string, Value | undefined>;
 
 /** What a variable has in `all`. Each object inherits a `constructor`, and variables can have that name. */
@@ -65,8 +72,9 @@ function valueFrom(value: unknown, { enum: allowed, list, shownType }: VariableF
   if (value === null) return { kind: 'null' };
   const isWhole = isJsonType(shownType) || (allowed !== undefined && !list);
   if (isWhole) return { kind: 'text', text: JSON.stringify(value) };
-  if (Array.isArray(value)) return { kind: 'list', items: value.map(toText) };
-  return { kind: 'text', text: toText(value) };
+  const asSent: AsSent = shownType === '' ? { json: JSON.stringify(value) } : {};
+  if (Array.isArray(value)) return { kind: 'list', items: value.map(toText), ...asSent };
+  return { kind: 'text', text: toText(value), ...asSent };
 }
 
 export const elementType = (type: string): string => type.replace(/\[\]$/, '');
@@ -130,19 +138,22 @@ function oneOf(
 ): { json: string } | { fault: string } | undefined {
   if (value === undefined) return undefined;
   if (value.kind === 'null') return { json: 'null' };
+  if (value.json !== undefined) return { json: value.json };
   if (value.kind === 'text') {
     // Choices are JSON already.
     if (field.enum !== undefined) return { json: value.text };
     return jsonOf(value.text, field.shownType);
   }
-  const items = value.items.map((item) => jsonOf(item, elementType(field.shownType) || guessed(value.items)));
+  const items = value.items.map((item) => {
+    const choice = field.enum?.find((one) => toText(one) === item);
+    return choice === undefined
+      ? jsonOf(item, elementType(field.shownType))
+      : { json: JSON.stringify(choice) };
+  });
   const fault = items.find((item) => 'fault' in item);
   if (fault !== undefined) return fault;
   return { json: `[${items.map((item) => ('json' in item ? item.json : '')).join(',')}]` };
 }
-
-/** The element type of a list without a type: number if all elements are numbers. */
-const guessed = (items: string[]): string => (items.length > 0 && items.every(isNumberText) ? 'number' : '');
 
 /** Returns a default value for display. */
 export const defaultText = ({ value }: Variable): string | undefined =>

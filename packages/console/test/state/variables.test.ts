@@ -45,3 +45,29 @@ it('fills in what a run was sent, and sends the same again', () => {
   const values = valuesFrom(parseExact(`{"gone":1,${sent.slice(1)}`), fieldsOf(described));
   expect(send(values)).toMatchObject({ faults: {}, context: sent });
 });
+
+const untyped = (choices?: unknown[]) =>
+  fieldsOf({
+    text: 'SELECT * FROM t WHERE zip IN (:zips)',
+    engine: 'mysql',
+    context: choices === undefined ? [] : [{ key: 'zips', enum: choices as string[] }],
+    signature: undefined,
+  });
+
+it('sends the items of a list without a type as texts, as a single value is', () => {
+  const items = ['01234', '2', '1e3'];
+  expect(sentOf(untyped(), { zips: { kind: 'list', items } }).context).toBe('{"zips":["01234","2","1e3"]}');
+});
+
+it('sends the choices of a list as they are declared', () => {
+  const zips = { kind: 'list' as const, items: ['01234', '7'] };
+  expect(sentOf(untyped(['01234', 7]), { zips }).context).toBe('{"zips":["01234",7]}');
+});
+
+it.each(['["1234"]', '[1234,12345678901234567890]', '["1",1]', '7', '"7"'])(
+  'sends %s of an earlier run again',
+  (json) => {
+    const values = valuesFrom(parseExact(`{"zips":${json}}`), untyped());
+    expect(sentOf(untyped(), values).context).toBe(`{"zips":${json}}`);
+  },
+);

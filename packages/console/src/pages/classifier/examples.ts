@@ -15,8 +15,12 @@ export interface Parsed {
 }
 
 const faultsMax = 5;
+/** The first one that a header has names the column of the text. */
 export const textNames = ['context', 'text', 'body', 'message', 'comment', 'subject'];
 export const labelNames = ['label', 'class', 'category', 'tag', 'team'];
+
+export const placeOf = (heads: string[], names: string[]): number =>
+  names.map((name) => heads.indexOf(name)).find((at) => at >= 0) ?? -1;
 
 export function parseExamples(input: string): Parsed {
   const text = inLines(input);
@@ -41,8 +45,11 @@ export function readTexts(input: string): string[] {
   const separator = separatorOf(text);
   const rows = [...rowsOf(text, separator)];
   const heads = rows[0]?.cells.map((cell) => cell.trim().toLowerCase()) ?? [];
-  const at = heads.findIndex((head) => textNames.includes(head));
-  const texts = at < 0 ? text.split('\n') : rows.slice(1).map(({ cells }) => cells[at] ?? '');
+  const at = placeOf(heads, textNames);
+  // Separators in a text without quotes belong to it, if no other column follows.
+  const end = at === heads.length - 1 ? undefined : at + 1;
+  const texts =
+    at < 0 ? text.split('\n') : rows.slice(1).map(({ cells }) => cells.slice(at, end).join(separator));
   return texts.map((one) => one.trim()).filter((one) => one !== '');
 }
 
@@ -67,10 +74,12 @@ function add(
     context.trim() !== ''
   ) {
     parsed.examples.push({ label: label.trim(), context });
-    return;
-  }
+  } else skip(parsed, { line, detail: 'needs a label and a text' });
+}
+
+function skip(parsed: Parsed, fault: Parsed['faults'][number]): void {
   parsed.skipped++;
-  if (parsed.faults.length < faultsMax) parsed.faults.push({ line, detail: 'needs a label and a text' });
+  if (parsed.faults.length < faultsMax) parsed.faults.push(fault);
 }
 
 function readNdjson(text: string, parsed: Parsed): void {
@@ -81,9 +90,7 @@ function readNdjson(text: string, parsed: Parsed): void {
       const find = (names: string[]) => names.map((name) => row[name]).find((value) => value !== undefined);
       add(parsed, { label: find(labelNames), context: find(textNames), line: i + 1 });
     } catch {
-      parsed.skipped++;
-      if (parsed.faults.length < faultsMax)
-        parsed.faults.push({ line: i + 1, detail: 'is not a JSON object' });
+      skip(parsed, { line: i + 1, detail: 'is not a JSON object' });
     }
   }
 }
@@ -93,27 +100,26 @@ function separatorOf(text: string): string {
   return firstLine.includes('\t') ? '\t' : firstLine.includes(';') && !firstLine.includes(',') ? ';' : ',';
 }
 
-/** With a head, or the label in the first column and the text in the second. */
+/** With a header, whose other columns are left out, or the label in the first column and the text behind it. */
 function readTable(text: string, parsed: Parsed): void {
   const separator = separatorOf(text);
-  let [labelAt, textAt] = [0, 1];
-  let isFirst = true;
+  const [first] = rowsOf(text, separator);
+  const heads = (first?.cells ?? []).map((cell) => cell.trim().toLowerCase());
+  const [labelAt, textAt] = [placeOf(heads, labelNames), placeOf(heads, textNames)];
+  const hasHeader = labelAt >= 0 && textAt >= 0;
+  let isHeader = hasHeader;
   for (const { cells, line } of rowsOf(text, separator)) {
-    if (isFirst) {
-      isFirst = false;
-      const heads = cells.map((cell) => cell.trim().toLowerCase());
-      const label = heads.findIndex((head) => labelNames.includes(head));
-      const context = heads.findIndex((head) => textNames.includes(head));
-      if (label >= 0 && context >= 0) {
-        [labelAt, textAt] = [label, context];
-        continue;
-      }
+    const isBlank = cells.length === 1 && cells[0]?.trim() === '';
+    if (isHeader || isBlank) isHeader = false;
+    else if (!hasHeader) {
+      // A text with separators that was not quoted is still one text.
+      add(parsed, { label: cells[0], context: cells.slice(1).join(separator), line });
+    } else if (cells.length === heads.length) {
+      add(parsed, { label: cells[labelAt], context: cells[textAt], line });
+    } else {
+      const fields = `${cells.length} field${cells.length === 1 ? '' : 's'}`;
+      skip(parsed, { line, detail: `has ${fields}, and the header has ${heads.length}` });
     }
-    if (cells.length === 1 && cells[0]?.trim() === '') continue;
-    // A text with separators that was not quoted is still one text.
-    const rest =
-      textAt === 1 && labelAt === 0 && cells.length > 2 ? cells.slice(1).join(separator) : cells[textAt];
-    add(parsed, { label: cells[labelAt], context: rest, line });
   }
 }
 

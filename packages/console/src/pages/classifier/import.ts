@@ -3,7 +3,7 @@
  * memory, with progress. A piece ends where a record ends.
  */
 
-import { labelNames, rowsOf, textNames } from './examples.ts';
+import { labelNames, placeOf, rowsOf, textNames } from './examples.ts';
 
 export interface ImportFormat {
   mediaType: 'text/csv' | 'application/x-ndjson';
@@ -24,6 +24,7 @@ const pieceCharacters = 262_144;
 /** The hub rejects longer records. */
 const recordCharactersMax = 4 * 1_048_576;
 const startBytes = 65_536;
+const [quote, comma, lineFeed] = [0x22, 0x2c, 0x0a];
 
 /** Undefined for a file that names no columns, or separates them in another way. */
 export async function formatOf(file: Blob): Promise<ImportFormat | undefined> {
@@ -39,8 +40,7 @@ export async function formatOf(file: Blob): Promise<ImportFormat | undefined> {
       .replace(/^"(.*)"$/, '$1')
       .toLowerCase(),
   );
-  const label = names.findIndex((name) => labelNames.includes(name));
-  const context = names.findIndex((name) => textNames.includes(name));
+  const [label, context] = [placeOf(names, labelNames), placeOf(names, textNames)];
   if (label < 0 || context < 0) return undefined;
   const header = names.map((_, i) => (i === label ? 'label' : i === context ? 'context' : `column_${i}`));
   return { mediaType: 'text/csv', header: header.join(',') };
@@ -93,15 +93,21 @@ export async function* piecesOf(file: Blob, { mediaType, header }: ImportFormat)
 
 /**
  * The index after the first record that ends at `from` or later; 0 if more of the file is needed. In CSV a quoted line
- * break ends no record.
+ * break ends no record. As for the hub, a quote within a field without quotes is a character of it.
  */
 function endOfRecord(text: string, { isCsv, from }: { isCsv: boolean; from: number }): number {
   if (text.length < from) return 0;
-  let quoted = false;
-  for (let at = isCsv ? 0 : from - 1; at < text.length; at++) {
+  let field: 'start' | 'unquoted' | 'quoted' | 'after a quote' = 'start';
+  const start = text.startsWith('\uFEFF') ? 1 : 0;
+  for (let at = isCsv ? start : from - 1; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (code === 0x22) quoted = isCsv && !quoted;
-    else if (code === 0x0a && !quoted && at + 1 >= from) return at + 1;
+    if (isCsv && field === 'quoted') {
+      if (code === quote) field = 'after a quote';
+    } else if (code === lineFeed) {
+      if (at + 1 >= from) return at + 1;
+      field = 'start';
+    } else if (code === quote && field !== 'unquoted') field = 'quoted';
+    else field = code === comma ? 'start' : 'unquoted';
   }
   return text.length > recordCharactersMax ? text.length : 0;
 }

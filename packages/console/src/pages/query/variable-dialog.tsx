@@ -2,7 +2,7 @@
 
 import { variableTypes } from '@datahub/contract/variable-types';
 import { useState } from 'preact/hooks';
-import { parseExact, toText } from '../../api/exact.ts';
+import { isJson, parseExact, toText } from '../../api/exact.ts';
 import type { Variable } from '../../api/types.ts';
 import type { QueryEditor } from '../../state/query-editor.ts';
 import { isNumberText } from '../../state/rows/scan.ts';
@@ -16,7 +16,7 @@ function typedValue(text: string, type: string, list: boolean): Variable['value'
   if (text === '') return undefined;
   if (text === 'null') return null;
   if (list) return parseExact(text.trim().startsWith('[') ? text : `[${text}]`);
-  if (isText(type)) return type === '' && isNumberText(text) ? parseExact(text) : text;
+  if (isText(type)) return type === '' && isNumberText(text) && isJson(text) ? parseExact(text) : text;
   return parseExact(text);
 }
 

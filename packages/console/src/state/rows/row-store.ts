@@ -4,7 +4,7 @@
  */
 
 import { contains, type DrawnAs, isIdentifier, isTimestampType } from './drawn.ts';
-import { hasOthers, isNumberText, membersOf, readValues, type Values } from './scan.ts';
+import { hasOthers, isLongNumber, isNumberText, membersOf, readValues, type Values } from './scan.ts';
 import { compareBy, keyOf, type SortKey } from './sort-keys.ts';
 
 export interface GridColumn extends DrawnAs {
@@ -22,8 +22,9 @@ const toColumn = (name: string, type: string, numeric: boolean): GridColumn => (
   isTimestamp: isTimestampType(type),
 });
 
+/** Values of `money` are texts such as `$1,000.25`, in the way of the server's language. */
 const numericType =
-  /^(tiny|small|medium|big)?(int|integer|serial)\d*\b|^(bigint|number|numeric|decimal|real|float|double|money|long)/i;
+  /^((tiny|small|medium|big)?(int|integer|serial)|number|numeric|decimal|real|float|double|long)\d*\b/i;
 export const isNumericType = (type: string): boolean => numericType.test(type) && !type.includes('[]');
 
 /** The number of rows that are sampled for numbers in untyped columns. */
@@ -61,8 +62,8 @@ export class RowStore {
   /** The name of the column of labels that a classifier adds. */
   readonly #labels: string | undefined;
   readonly #places = new Map<string, number>();
-  /** The untyped columns that have had nothing but nulls. */
-  readonly #allNull = new Set<string>();
+  /** The untyped columns that have had nothing but nulls, and numbers that are too long for JSON. */
+  readonly #undecided = new Set<string>();
   readonly #layout = { prefixes: [] as string[], placeOf: (name: string) => this.#places.get(name) };
 
   constructor(columns: { name: string; type: string }[], labels?: string) {
@@ -116,10 +117,10 @@ export class RowStore {
       const numeric = isNumberText(value);
       if (place === undefined) {
         this.#add(toColumn(name, '', numeric));
-        if (value === 'null') this.#allNull.add(name);
-      } else if (!this.isTyped && value !== 'null') {
+        if (value === 'null' || isLongNumber(value)) this.#undecided.add(name);
+      } else if (!this.isTyped && value !== 'null' && !isLongNumber(value)) {
         const column = this.columns[place] as GridColumn;
-        const isFirst = this.#allNull.delete(name);
+        const isFirst = this.#undecided.delete(name);
         column.numeric = numeric && (column.numeric || isFirst);
       }
     }

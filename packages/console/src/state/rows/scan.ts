@@ -133,6 +133,14 @@ export function beginningOf(json: string, characters: number): string {
 const number = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 export const isNumberText = (text: string): boolean => number.test(text);
 
+/** More digits do not fit into a double, so they come in quotes. */
+const digitsMax = 15;
+export function isLongNumber(json: string): boolean {
+  if (json.length <= digitsMax || json.charCodeAt(0) !== quote) return false;
+  const text = json.slice(1, -1);
+  return isNumberText(text) && text.replaceAll(/\D/g, '').length > digitsMax;
+}
+
 /** Adds separators between thousands, for display only. */
 export function grouped(text: string): string {
   const first = text.charCodeAt(0) === 0x2d ? 1 : 0;

@@ -61,3 +61,13 @@ it('takes the line breaks of a quoted name for the header', async () => {
 it('has nothing to send of a file that has only a header', async () => {
   expect(await piecesIn('label,context', csv('label,context') as never)).toEqual([]);
 });
+
+it('ends records where the hub does, whatever quotes stand within fields', async () => {
+  const quoted = `delivery,"parcel, late\nPS: sorry, ""thanks""\nregards ${'x'.repeat(60)}"\n`;
+  for (const stray of ['pipes,the 5" pipe broke', 'pipes,"a" b', 'pipes,"a" "b', 'pipes, "a', 'p,"a"",b"']) {
+    const text = `label,context\n${stray}\n${quoted.repeat(4_000)}`;
+    const pieces = await piecesIn(text, csv('label,context') as never);
+    expect(pieces.length).toBeGreaterThan(1);
+    for (const { body } of pieces.slice(1)) expect(body.startsWith(`label,context\n${quoted}`)).toBe(true);
+  }
+});

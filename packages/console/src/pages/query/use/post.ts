@@ -37,19 +37,19 @@ export function bodyCode(text: string, indent: string): string {
 interface TypescriptOptions {
   /** The type of the answer. */
   answer?: string;
-  /** Declarations before the call. */
-  declarations?: string;
-  /** What is taken from the answer and printed. */
-  member?: string;
+  /** For an answer of rows, which are printed: the declaration of the type `Row`. */
+  row?: string;
 }
 
+const cutRemark = 'This is not all: a limit cut the rows, or there are further results.';
+
 export function postTypescript(post: Post, options: TypescriptOptions = {}): string {
-  const { answer = 'unknown', declarations, member } = options;
+  const { row, answer = row === undefined ? 'unknown' : '{ data: Row[]; truncated?: true }' } = options;
   const { address, body, key } = post;
-  const taken = member === undefined ? 'answer' : `{ ${member} }`;
+  const taken = row === undefined ? 'answer' : '{ data, truncated }';
   return [
     ...(key === undefined ? ["import { env } from 'node:process';", ''] : []),
-    ...(declarations === undefined ? [] : [declarations, '']),
+    ...(row === undefined ? [] : [row, '']),
     `const response = await fetch(${JSON.stringify(address)}, {`,
     "  method: 'POST',",
     '  headers: {',
@@ -60,13 +60,21 @@ export function postTypescript(post: Post, options: TypescriptOptions = {}): str
     '});',
     'if (!response.ok) throw new Error(await response.text());',
     `const ${taken} = (await response.json()) as ${answer};`,
-    `console.log(${member ?? 'answer'});`,
+    ...(row === undefined
+      ? ['console.log(answer);']
+      : ['console.log(data);', `if (truncated) console.warn('${cutRemark}');`]),
   ].join('\n');
 }
 
-export function postPython({ address, body, key }: Post, member?: string): string {
+/** `hasRows` is true for an answer of rows, which are printed. */
+export function postPython({ address, body, key }: Post, hasRows = false): string {
+  const printed = hasRows
+    ? `print(answer["data"])
+if answer.get("truncated"):
+    print("${cutRemark}", file=sys.stderr)`
+    : 'print(answer)';
   return `import json
-${key === undefined ? 'import os\n' : ''}import urllib.request
+${key === undefined ? 'import os\n' : ''}${hasRows ? 'import sys\n' : ''}import urllib.request
 from decimal import Decimal
 
 request = urllib.request.Request(
@@ -78,6 +86,6 @@ request = urllib.request.Request(
     },
 )
 with urllib.request.urlopen(request) as response:
-    data = json.load(response, parse_float=Decimal)${member === undefined ? '' : `["${member}"]`}
-print(data)`;
+    answer = json.load(response, parse_float=Decimal)
+${printed}`;
 }

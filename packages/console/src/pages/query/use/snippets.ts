@@ -82,14 +82,10 @@ export function typescript(call: Call): string {
     members.length === 0
       ? 'type Row = Record<string, unknown>;'
       : `interface Row {\n${members.join('\n')}\n}`;
-  return postTypescript(postOf(call), {
-    declarations: row,
-    answer: '{ data: Row[] }',
-    member: 'data',
-  });
+  return postTypescript(postOf(call), { row });
 }
 
-export const python = (call: Call): string => postPython(postOf(call), 'data');
+export const python = (call: Call): string => postPython(postOf(call), true);
 
 const inMarkup = (text: string) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
@@ -98,6 +94,7 @@ export function webPage(call: Call): string {
   return `<!doctype html>
 <meta charset="utf-8">
 <title>${inMarkup(call.label)}</title>
+<p></p>
 <table></table>
 <script type="module">
   const response = await fetch(${inScript(addressOfCall(call))}, {
@@ -106,11 +103,13 @@ export function webPage(call: Call): string {
     body: ${bodyCode(bodyText(call), '    ')},
   });
   if (!response.ok) throw new Error(await response.text());
-  const { data } = await response.json();
+  const { data, truncated = false } = await response.json();
+  document.querySelector('p').textContent = \`\${data.length} rows\${truncated ? ', and more' : ''}\`;
+  const textOf = (value) => (typeof value === 'object' && value !== null ? JSON.stringify(value) : value);
   const table = document.querySelector('table');
   for (const cells of [Object.keys(data[0] ?? {}), ...data.map(Object.values)]) {
     const row = table.insertRow();
-    for (const cell of cells) row.insertCell().textContent = cell;
+    for (const cell of cells) row.insertCell().textContent = textOf(cell);
   }
 </script>`;
 }

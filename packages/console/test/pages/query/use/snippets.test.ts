@@ -1,7 +1,14 @@
 import type { EngineName } from '@datahub/contract/engines';
 import { expect, it } from 'vitest';
 import { formNames, formOf, toolNameOf } from '../../../../src/pages/query/use/forms.ts';
-import { type Call, link, typescript, webPage, whyNoLink } from '../../../../src/pages/query/use/snippets.ts';
+import {
+  type Call,
+  link,
+  python,
+  typescript,
+  webPage,
+  whyNoLink,
+} from '../../../../src/pages/query/use/snippets.ts';
 
 const call: Call = { url: 'https://shop.example/', queryId: 'q', label: 'Sales', members: [], columns: [] };
 const query = (command: string, engine: EngineName = 'postgres') => ({
@@ -52,6 +59,26 @@ it('lets no text of a query end the script of a page', () => {
   expect(page.match(/<\/script>/g)).toHaveLength(1);
   expect(page.match(/<\/title>/g)).toHaveLength(1);
   expect(page).not.toContain('<!--');
+});
+
+it('says in each program that an answer of rows is not all', async () => {
+  expect(typescript(call)).toContain('const { data, truncated } = ');
+  expect(typescript(call)).toContain("if (truncated) console.warn('This is not all: ");
+  expect(python(call)).toContain('if answer.get("truncated"):\n    print("This is not all: ');
+  const shown: unknown[] = [];
+  const element = () => ({
+    set textContent(text: unknown) {
+      shown.push(text);
+    },
+  });
+  const insertRow = () => ({ insertCell: element });
+  const querySelector = (name: string) => (name === 'p' ? element() : { insertRow });
+  const answer = { data: [{ n: 1, doc: { a: [null] } }], truncated: true };
+  const fetch = () => ({ ok: true, json: () => answer });
+  const [, script = ''] = /<script type="module">(.*)<\/script>/s.exec(webPage(call)) ?? [];
+  const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
+  await new AsyncFunction('document', 'fetch', script)({ querySelector }, fetch);
+  expect(shown).toEqual(['1 rows, and more', 'n', 'doc', 1, '{"a":[null]}']);
 });
 
 it('tries a write as a dry run, and says why something has no link', () => {
