@@ -27,13 +27,38 @@ export const identity: ErrorMapping = { mapLocation: (fault) => fault, redactMes
 const unquoted = (text: string) => text.replaceAll('"', '').toLowerCase();
 
 /**
- * Replaces values in quotes by `"…"`, as in the error of `:name::regclass`: the key may have set the value, and the
- * caller must not learn it. Other quoted names are part of the statement and stay.
+ * Replaces values, and parts of them, in quotes by `"…"`, as in the error of `:name::regclass`: the key may have set the
+ * value, and the caller must not learn it. Other quoted names, and those in the text of the statement, stay.
  */
-export function withoutValues(message: string, params: readonly unknown[]): string {
+export function withoutValues(message: string, params: readonly unknown[], text = ''): string {
   if (!message.includes('"')) return message;
-  const values = new Set(params.filter((param) => typeof param === 'string').map(unquoted));
-  return message.replace(/"([^"]+)"/g, (quoted, name) => (values.has(unquoted(name)) ? '"…"' : quoted));
+  const values = params.filter((param) => typeof param === 'string');
+  const same = new Set(values.map(unquoted));
+  const lower = values.map((value) => value.toLowerCase());
+  const statement = text.toLowerCase();
+  const isValue = (name: string) => {
+    const part = name.toLowerCase();
+    if (same.has(unquoted(name))) return true;
+    return /\S/.test(part) && !statement.includes(part) && lower.some((value) => value.includes(part));
+  };
+  // Servers do not escape quotes in a value, of which a message has the first line, or the beginning.
+  return withoutLines(message, values).replace(/"([^"]*)(?:"|$)/g, (quoted, name) =>
+    isValue(name) ? '"…"' : quoted,
+  );
+}
+
+function withoutLines(message: string, values: readonly string[]): string {
+  let told = message;
+  for (const value of values) {
+    if (!value.includes('"')) continue;
+    const [line = ''] = value.slice(0, message.length).split('\n');
+    const wanted = `"${line.toLowerCase()}`;
+    const at = told.toLowerCase().indexOf(wanted);
+    if (line === '' || at === -1) continue;
+    const end = at + wanted.length;
+    told = `${told.slice(0, at)}"…"${told.slice(told[end] === '"' ? end + 1 : end)}`;
+  }
+  return told;
 }
 
 export function toFailure(err: unknown, currentStage: Stage, mapping: ErrorMapping): HubError {

@@ -239,10 +239,10 @@ export class Execution implements ExecutionReply, ErrorMapping {
   }
 
   redactMessage(message: string): string {
-    const { params = [], session = [] } = this.statement ?? {};
+    const { params = [], session = [], text } = this.statement ?? {};
     // The names before the dot are those of the query's author, whose path and role are no values.
     const settings = session.flatMap(([name, value]) => (name.includes('.') ? [value] : []));
-    return withoutValues(this.prepared?.nameVariables(message) ?? message, [...params, ...settings]);
+    return withoutValues(this.prepared?.nameVariables(message) ?? message, [...params, ...settings], text);
   }
 
   /** Replaces CANCELLED with the reason for the cancel: the caller left, or the deadline passed. */

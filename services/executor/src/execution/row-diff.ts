@@ -129,10 +129,10 @@ async function readRows(
     writer.finish(outcome, { queueMs: 0, durationMs: 0 });
   } catch (err) {
     writer.abandon();
-    const { params } = statement;
+    const { params, text } = statement;
     throw toFailure(err, 'execute', {
       mapLocation: (fault) => prepared.mapLocation(fault, statement),
-      redactMessage: (message) => withoutValues(prepared.nameVariables(message), params),
+      redactMessage: (message) => withoutValues(prepared.nameVariables(message), params, text),
     });
   }
   if (bytes > diffBytesMax) throw tooMuch(`${diffBytesMax / 1_048_576} MiB`);

@@ -8,6 +8,16 @@ it.each<[string, unknown[], string]>([
   ['time zone "Mars" not recognized', ['Mars', true], 'time zone "…" not recognized'],
   ['column "a" of relation "b" does not exist', ['c'], 'column "a" of relation "b" does not exist'],
   ['division by zero', ['zero'], 'division by zero'],
+  ['type "a" does not exist', ['\n"', '"', '…"', ''], 'type "a" does not exist'],
+  ['unit "zebra7 "quokka"" not recognized', ['Zebra7 "Quokka"'], 'unit "…" not recognized'],
+  ['time zone "Zebra7 "a', ['Zebra7 "a\nb'], 'time zone "…"'],
+  ['time zone "Zebra7', ['Zebra7\nsecond'], 'time zone "…"'],
+  ['syntax error at or near "quokka"', ['some quokka here'], 'syntax error at or near "…"'],
 ])('%j is told of %j as %j', (message, params, told) => {
   expect(withoutValues(message, params)).toBe(told);
+});
+
+it('shows a name that a value has, too, if the statement has it', () => {
+  const message = 'column "amount" does not exist';
+  expect(withoutValues(message, ['the amount'], 'SELECT amount')).toBe(message);
 });
