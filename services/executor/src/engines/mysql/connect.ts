@@ -192,8 +192,16 @@ async function secure(
   settings: ConnectSettings,
   onFault: (err: unknown) => void,
 ): Promise<void> {
-  driver.stream.removeAllListeners('data');
-  const stream = await startTls(driver.stream, settings);
+  const socket = driver.stream;
+  socket.removeAllListeners('data');
+  const ends = (['close', 'error'] as const).map((event) => [event, socket.listeners(event)] as const);
+  const stream = await startTls(socket, settings);
+  // The socket can end before TLS has passed on what arrived on it, such as the refusal of the log-in.
+  for (const [event, listeners] of ends)
+    for (const listener of listeners as (() => void)[]) {
+      socket.removeListener(event, listener);
+      stream.on(event, listener);
+    }
   stream.on('error', onFault);
   stream.on(
     'data',
