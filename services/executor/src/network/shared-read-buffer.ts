@@ -6,7 +6,7 @@
 
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { freeBuffer } from './free-buffer.ts';
+import { freeBuffer } from './large-buffers.ts';
 
 /** `bytes` are valid during the call only. */
 export type OnBytes = (bytes: Buffer) => void;

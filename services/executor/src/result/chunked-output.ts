@@ -3,7 +3,7 @@
 import type { ExecutionReply } from '@datahub/executor-session/executor';
 import { noteBuffers, requireHeap } from '@datahub/service-kit/heap';
 import type { HeldBytes } from '@datahub/service-kit/held-bytes';
-import { freeBuffer } from '../network/free-buffer.ts';
+import { freeBuffer } from '../network/large-buffers.ts';
 import type { FairScheduler, Flow } from './fair-scheduler.ts';
 import { ByteWriter } from './values/primitives.ts';
 

@@ -1,6 +1,7 @@
 /** Writes the values that formats of text share, byte by byte, without JavaScript values. */
 
 import type { Numbers } from '@datahub/contract/numbers';
+import { enlarged } from '../../network/large-buffers.ts';
 
 /** Appends a field that is not NULL, given in the database's bytes at `source[start, end)`, to the response. */
 export type FieldEncoder = (out: ByteWriter, source: Buffer, start: number, end: number) => void;
@@ -368,16 +369,6 @@ export class ByteWriter {
     }
     return this.#sourceView;
   }
-}
-
-const largeBytes = 1_048_576;
-
-/** Frees a large buffer at once; see `freeBuffer`. */
-function enlarged(buffer: Buffer, { to, used }: { to: number; used: number }): Buffer {
-  if (buffer.length >= largeBytes) return Buffer.from((buffer.buffer as ArrayBuffer).transfer(to));
-  const grown = Buffer.allocUnsafe(to);
-  buffer.copy(grown, 0, 0, used);
-  return grown;
 }
 
 function viewOf({ buffer, byteOffset, length }: Buffer): DataView {
