@@ -18,7 +18,7 @@ import type {
 } from './pool-types.ts';
 import { isAlive, openWithin } from './timeouts.ts';
 import { Transfers } from './transfers.ts';
-import { callerLeft, stopping, WaitEstimator, WaitQueue } from './wait-queue.ts';
+import { abortError, stopping, WaitEstimator, WaitQueue } from './wait-queue.ts';
 
 const pingTimeoutMs = 1_000;
 /** The pause after a connection failed to open. If other connections work, the source is probably full. */
@@ -90,15 +90,15 @@ export class Pool implements GrowingPool, SlotPool {
     const warm = this.tryAcquire();
     if (options.background) this.usedAt = usedAt;
     if (warm) return Promise.resolve(warm);
-    if (options.signal.aborted) return Promise.reject(callerLeft());
+    const timeoutError = () => this.#busyError('No connection to the source became free in time.');
+    if (options.signal.aborted) return Promise.reject(abortError(options.signal, timeoutError));
     if (this.#state === 'closed') return Promise.reject(stopping());
     const waitMs = Math.min(this.#settings.waitMs, options.deadlineAt - this.#deps.now());
     if (this.#isQueueFull(waitMs) || !this.#deps.budget.reserveWaiting(this.usage, options.bytes)) {
       return Promise.reject(this.#busyError('Too many executions are waiting for this source.'));
     }
     const lease = this.#queue.wait(options, {
-      waitMs,
-      timeoutError: () => this.#busyError('No connection to the source became free in time.'),
+      ...{ waitMs, timeoutError },
       onSettled: () => this.#deps.budget.stopWaiting(this.usage, options.bytes),
     });
     this.grow();

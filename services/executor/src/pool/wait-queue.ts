@@ -1,6 +1,6 @@
 /** The queue of executions that wait for a connection to one source, and how long they will wait. */
 
-import { Deadlines, isDeadline } from '@datahub/service-kit/call/call';
+import { type CallSignal, Deadlines, isDeadline } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { FairQueue } from '@datahub/service-kit/fair-queue';
 import { goOnWith } from '@datahub/service-kit/yield-to-loop';
@@ -33,7 +33,7 @@ export class WaitQueue {
       const leave = (err: HubError) => {
         if (this.#waiters.remove(key, waiter)) waiter.reject(err);
       };
-      const abort = () => leave(isDeadline(signal.reason) ? timeoutError() : callerLeft());
+      const abort = () => leave(abortError(signal, timeoutError));
       const deadline = this.#deadlines.add(waitMs, () => leave(timeoutError()));
       const done = () => {
         this.#deadlines.remove(deadline);
@@ -65,9 +65,11 @@ export class WaitQueue {
   }
 }
 
-export function callerLeft(): HubError {
-  return new HubError('CANCELLED', 'The caller stopped waiting.', { stage: 'queue' });
-}
+/** The error of a caller that left, or whose deadline has passed. */
+export const abortError = ({ reason }: CallSignal, timeoutError: () => HubError): HubError =>
+  isDeadline(reason)
+    ? timeoutError()
+    : new HubError('CANCELLED', 'The caller stopped waiting.', { stage: 'queue' });
 
 export function stopping(): HubError {
   return new HubError('UNAVAILABLE', 'The hub is stopping. Try again.', {

@@ -148,7 +148,9 @@ describe('waiting', () => {
     const controller = new AbortController();
     const late = acquire('k', controller.signal).catch((err) => err);
     controller.abort(deadlinePassed());
-    expect(await late).toMatchObject({ code: 'SOURCE_BUSY', retryable: true });
+    const busy = { code: 'SOURCE_BUSY', retryable: true };
+    expect(await late).toMatchObject(busy);
+    await expect(acquire('k', controller.signal)).rejects.toMatchObject(busy);
   });
 
   test('is round-robin among keys, and first in, first out for each key', async () => {
