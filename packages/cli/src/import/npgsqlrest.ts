@@ -34,8 +34,7 @@ export function importNpgsqlRest(files: ExportFile[], into: Imported, root: stri
             context: routine.context,
           };
         });
-        if (query !== undefined)
-          annotate(query, annotations, (detail) => into.notes.push({ file: name, detail }));
+        annotate(into, query, { file: name, ...annotations });
       }
       continue;
     }
@@ -44,18 +43,18 @@ export function importNpgsqlRest(files: ExportFile[], into: Imported, root: stri
     const query = into.add({ file: name, ...place(annotations, file), folder: [], source }, () =>
       convertFile(text, annotations),
     );
-    if (query !== undefined)
-      annotate(query, annotations, (detail) => into.notes.push({ file: name, detail }));
+    annotate(into, query, { file: name, ...annotations });
   }
 }
 
-/** What the annotations say beside the text. */
+/** What the annotations say beside the text of a query that was converted. */
 function annotate(
-  query: QueryModel,
-  { notes, cacheS, tool }: Annotations,
-  note: (detail: string) => void,
+  into: Imported,
+  query: QueryModel | undefined,
+  { file, notes, cacheS, tool }: Annotations & { file: string },
 ): void {
-  for (const detail of notes) note(detail);
+  if (query === undefined) return;
+  into.notes.push(...notes.map((detail) => ({ file, detail })));
   if (cacheS !== undefined) query.cache = { maxAgeS: cacheS };
   if (tool !== undefined) query.tool = { description: tool };
 }

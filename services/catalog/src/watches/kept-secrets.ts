@@ -3,7 +3,7 @@
 import type { FieldPath } from '@datahub/contract/validation-error';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from '../catalog.ts';
-import { type Checker, createChecker } from '../check.ts';
+import { type Checker, createChecker, parseJson } from '../check.ts';
 import type { BoardDoc, QueryDoc } from '../documents.ts';
 import { findBatches } from '../pagination.ts';
 
@@ -59,7 +59,8 @@ export async function requireNotKept({ store }: Catalog, before: QueryDoc, next:
     }
 }
 
-const secretsOf = (context: QueryDoc['context']): Set<string> =>
+/** The names of the secret variables. */
+export const secretsOf = (context: QueryDoc['context']): Set<string> =>
   new Set(context.flatMap(({ key, secret }) => (secret ? [key] : [])));
 
 function faultsOf(
@@ -73,20 +74,11 @@ function faultsOf(
 }
 
 const cardsOf = ({ cardsJson }: Values): Card[] => {
-  const cards: unknown = parsed(cardsJson);
+  const cards = parseJson(cardsJson);
   return Array.isArray(cards) ? cards.filter((card) => typeof card === 'object' && card !== null) : [];
 };
 
 function objectOf(json: string | undefined): object {
-  const value = parsed(json ?? '');
+  const value = parseJson(json ?? '');
   return typeof value === 'object' && value !== null ? value : {};
-}
-
-/** Undefined for what the gateway did not write. */
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
 }

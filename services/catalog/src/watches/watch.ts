@@ -14,6 +14,7 @@ import type {
 import { type Checker, createChecker, parseJson, parseObject } from '../check.ts';
 import type { QueryDoc } from '../documents.ts';
 import type { WatchDoc } from './documents.ts';
+import { secretsOf } from './kept-secrets.ts';
 import { faultOfCron, isTimeZone, type Schedule } from './schedule.ts';
 
 /** What a caller sets, checked. */
@@ -68,7 +69,7 @@ function checkContext(check: Checker, contextJson: string, query: QueryDoc): str
   check.text(['context'], contextJson, watchLimits.contextCharacters);
   // Only what is short enough is parsed.
   if (contextJson.length > watchLimits.contextCharacters.max) return contextJson;
-  const secret = new Set(query.context.flatMap(({ key, secret }) => (secret ? [key] : [])));
+  const secret = secretsOf(query.context);
   for (const name of Object.keys(parseObject(check, ['context'], contextJson)))
     if (secret.has(name))
       check.fault(['context', name], 'is a secret variable, whose value a watch cannot keep');

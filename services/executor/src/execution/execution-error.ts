@@ -42,12 +42,12 @@ export function withoutValues(message: string, params: readonly unknown[], text 
     return /\S/.test(part) && !statement.includes(part) && lower.some((value) => value.includes(part));
   };
   // Servers do not escape quotes in a value, of which a message has the first line, or the beginning.
-  return withoutLines(message, values).replace(/"([^"]*)(?:"|$)/g, (quoted, name) =>
+  return withoutQuotedValues(message, values).replace(/"([^"]*)(?:"|$)/g, (quoted, name) =>
     isValue(name) ? '"…"' : quoted,
   );
 }
 
-function withoutLines(message: string, values: readonly string[]): string {
+function withoutQuotedValues(message: string, values: readonly string[]): string {
   let told = message;
   for (const value of values) {
     if (!value.includes('"')) continue;

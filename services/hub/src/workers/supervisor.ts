@@ -1,7 +1,7 @@
 /**
  * `npm start -- --workers N`: an owner (catalog and ml with their files, the operator's socket, the demo, sign-in) and N
- * workers (gateway and executor together), which are replicas of one another on one port. This process opens the port, starts
- * processes again that end, and sums their metrics.
+ * workers (gateway and executor together), which are replicas of one another on one port. This process opens the port,
+ * restarts processes that end, and sums their metrics.
  */
 
 import cluster from 'node:cluster';

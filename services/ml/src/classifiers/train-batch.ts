@@ -101,9 +101,8 @@ export function rejectExcessLabels(
 }
 
 /**
- * Leaves out the rows that were learnt before, unless another form of them comes before in these calls, and the calls that
- * then have no rows. Rejects, with QUOTA_EXCEEDED, each
- * call that would exceed the number of rows per classifier.
+ * Leaves out the rows that were learnt before, unless an earlier row of these calls has another form of them, and then the
+ * calls without rows. Rejects, with QUOTA_EXCEEDED, each call that would exceed the number of rows per classifier.
  */
 export function withoutKnownRows(
   calls: PendingCall[],

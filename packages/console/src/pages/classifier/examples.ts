@@ -100,7 +100,7 @@ function separatorOf(text: string): string {
   return firstLine.includes('\t') ? '\t' : firstLine.includes(';') && !firstLine.includes(',') ? ';' : ',';
 }
 
-/** With a header, whose other columns are left out, or the label in the first column and the text behind it. */
+/** A header says which columns are the label and the text. Without one, the first column is the label, the rest the text. */
 function readTable(text: string, parsed: Parsed): void {
   const separator = separatorOf(text);
   const [first] = rowsOf(text, separator);

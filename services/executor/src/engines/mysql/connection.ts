@@ -17,11 +17,11 @@ import {
   brokenError,
   ConnectionEnds,
   controlError,
-  isStopped,
   leftOpenError,
   reported,
   stoppedError,
   toCancelled,
+  wasKilled,
 } from './errors.ts';
 import { SessionFormats } from './formats.ts';
 import { keyOf } from './parameter-types.ts';
@@ -253,7 +253,7 @@ export class MysqlConnection implements Connection {
     const { begun, ended, ...own } = await this.#wire.exchange(responses, before.responses.length);
     const cut = await this.#stops.end();
     if (cut === 'unknown') this.#broken = true;
-    const isCut = cut === 'made' && isStopped(own.ran);
+    const isCut = cut === 'made' && wasKilled(own.ran);
     if (isCut) reader.cut(run.inOpenTransaction);
     const ran = isCut ? undefined : own.ran;
     // In MariaDB, LASTVAL() of a sequence outlives a write, and the server does not report this change.

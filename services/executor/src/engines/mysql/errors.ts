@@ -362,8 +362,8 @@ export function brokenError(cause?: unknown, { unanswered = false } = {}): HubEr
   return new HubError('SOURCE_BROKEN', 'The connection to the source broke.', { cause, retryable: true });
 }
 
-/** Whether the server stopped the statement because of a KILL. */
-export const isStopped = (err: unknown): boolean => err instanceof HubError && err.code === 'CANCELLED';
+/** Whether a KILL has ended the statement. */
+export const wasKilled = (err: unknown): boolean => err instanceof HubError && err.code === 'CANCELLED';
 
 export function toCancelled(err: unknown): unknown {
   if (!(err instanceof HubError) || err.code !== 'STATEMENT_TIMEOUT') return err;

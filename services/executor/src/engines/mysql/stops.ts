@@ -53,8 +53,8 @@ export class Stops {
   }
 
   /**
-   * Call it when the server has answered the statement. Resolves to whether a KILL has ended it for its dropped rows: it is
-   * unknown if the KILL was not answered and could still arrive.
+   * Call it when the server has answered the statement. Resolves to whether a KILL was sent because rows were dropped, or to
+   * `unknown` if that KILL was not answered and could still arrive.
    */
   async end(): Promise<Cut> {
     this.#hasEnded = true;

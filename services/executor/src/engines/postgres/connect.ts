@@ -116,7 +116,7 @@ const probeTimeoutMs = 1_000;
  * Detects a pooler that can run each transaction in another session. In such sessions, the hub's settings would affect
  * other applications, and theirs would change the hub's results. So this runs before anything is set, unless the server
  * accepted the start-up options. If the pooler has no room for a second client, the source's setting decides, and the next
- * connection finds out.
+ * connection tries again.
  */
 async function findSharing(
   probe: (signal: AbortSignal) => Promise<boolean>,
