@@ -70,10 +70,13 @@ export function toFailure(err: unknown, currentStage: Stage, mapping: ErrorMappi
   return reword(known, message, { stage, sql });
 }
 
-/** Returns CANCELLED or STATEMENT_TIMEOUT. The signal also aborts at the deadline of the call, which is a timeout. */
+/**
+ * Returns CANCELLED, STATEMENT_TIMEOUT, or SOURCE_BUSY for work that had to make way. The signal also aborts at the
+ * deadline of the call, which is a timeout.
+ */
 export function cancelReason(signal: CallSignal, late: boolean): HubError {
   const { reason } = signal;
-  if (reason instanceof HubError && reason.code === 'STATEMENT_TIMEOUT') return reason;
+  if (reason instanceof HubError && ['STATEMENT_TIMEOUT', 'SOURCE_BUSY'].includes(reason.code)) return reason;
   if (late || isDeadline(reason)) return timedOut();
   return new HubError('CANCELLED', 'The caller left, so the statement was cancelled.', { cause: reason });
 }

@@ -187,26 +187,28 @@ async function diffRows(
   deps: SourceDeps & { ctx: CallContext },
 ) {
   const { ctx, timeoutMs, rowsMax, now } = deps;
-  using turn = new Turn({ turns: deps.diffs, what: 'comparisons of rows', ctx, now });
+  using turn = new Turn({ ...deps, turns: deps.diffs, what: 'comparisons of rows' });
   return await diffQueries(queries, {
     ...deps,
     valuesJson,
     timeoutMs,
     rowsMax: leastOf(keyLimits.maxRows(requirePrincipal(ctx).limits), rowsMax || undefined),
-    signal: ctx.signal,
-    pause: createPause(ctx, now),
+    signal: turn.signal,
+    pause: createPause({ signal: turn.signal, deadlineAt: ctx.deadlineAt }, now),
     withConnection: (use) => withConnection(queries[1].source, ctx, { ...deps, turn, use }),
   });
 }
 
 async function readSchema(source: SourceDefinition, ctx: CallContext, deps: SourceDeps) {
-  const { schemas: turns, now } = deps;
-  using turn = new Turn({ turns, what: 'reads of schemas', ctx, now });
+  using turn = new Turn({ ...deps, turns: deps.schemas, what: 'reads of schemas', ctx });
   const use = (connection: Connection) => connection.readSchema();
   return await withConnection(source, ctx, { ...deps, turn, use });
 }
 
-function createPause({ signal, deadlineAt }: CallContext, now: () => number): Pause {
+function createPause(
+  { signal, deadlineAt }: Pick<CallContext, 'signal' | 'deadlineAt'>,
+  now: () => number,
+): Pause {
   const endOfTurn = createLoopYield();
   return () =>
     endOfTurn()?.then(() => {
@@ -291,7 +293,7 @@ const toProblemJson = (err: HubError): string =>
 
 interface UseOptions<T> extends Pick<SourceDeps, 'pools' | 'now' | 'deadlines' | 'timeoutMs'> {
   background?: boolean;
-  /** Begins once there is a connection, so a source that is slow to reach makes no other one wait. */
+  /** Begins before there is a connection, so that those who wait for their turn hold none. */
   turn?: Turn;
   use(connection: Connection): Promise<T>;
 }
@@ -302,20 +304,20 @@ async function withConnection<T>(
   options: UseOptions<T>,
 ): Promise<T> {
   const { pools, now, deadlines, timeoutMs, turn, use, background = false } = options;
-  const { signal } = ctx;
-  const deadlineAt = Math.min(ctx.deadlineAt, now() + timeoutMs);
+  const waitedMs = (await turn?.begin()) ?? 0;
+  const signal = turn?.signal ?? ctx.signal;
+  const endsAt = now() + timeoutMs;
+  const deadlineAt = Math.min(ctx.deadlineAt, endsAt);
   const pool = pools.pool(source);
   let lease: Lease | undefined;
   try {
     lease = await pool.acquire({ key: ctx.principal?.keyId ?? '', bytes: 0, deadlineAt, signal, background });
     const { connection } = lease;
-    const cancellation = { connection, signal, deadlineAt, now, deadlines };
-    if (turn === undefined) return await withCancellation(use(connection), cancellation);
-    const extend = () => turn.extend(deadlineAt);
-    const work = turn.begin().then(() => use(connection));
-    return await withCancellation(work, { ...cancellation, deadlineAt: now(), extend });
+    return await withCancellation(use(connection), { connection, signal, deadlineAt, now, deadlines });
   } catch (err) {
-    throw toFailure(err, lease === undefined ? 'connect' : 'execute', identity);
+    const failure = toFailure(err, lease === undefined ? 'connect' : 'execute', identity);
+    const isCutShort = ctx.deadlineAt < endsAt && ctx.deadlineAt + waitedMs >= endsAt;
+    throw turn && isCutShort && failure.code === 'STATEMENT_TIMEOUT' ? turn.tookTheTime(failure) : failure;
   } finally {
     if (lease) pool.release(lease);
   }

@@ -65,11 +65,12 @@ export class WaitQueue {
   }
 }
 
-/** The error of a caller that left, or whose deadline has passed. */
-export const abortError = ({ reason }: CallSignal, timeoutError: () => HubError): HubError =>
-  isDeadline(reason)
-    ? timeoutError()
-    : new HubError('CANCELLED', 'The caller stopped waiting.', { stage: 'queue' });
+/** The error of a caller that left, of one whose deadline has passed, or of one that has to make way. */
+export function abortError({ reason }: CallSignal, timeoutError: () => HubError): HubError {
+  if (isDeadline(reason)) return timeoutError();
+  if (reason instanceof HubError && reason.code === 'SOURCE_BUSY') return reason;
+  return new HubError('CANCELLED', 'The caller stopped waiting.', { stage: 'queue' });
+}
 
 export function stopping(): HubError {
   return new HubError('UNAVAILABLE', 'The hub is stopping. Try again.', {
