@@ -50,6 +50,15 @@ export function createMcpRoute(options: McpOptions): Route {
   };
 }
 
+/** In pieces, because others wait for each. */
+async function load(): Promise<Sdk> {
+  await import('@modelcontextprotocol/server/validators/ajv');
+  await nextTurn();
+  const sdk = await import('@modelcontextprotocol/server');
+  await nextTurn();
+  return sdk;
+}
+
 interface Answer {
   status: number;
   text: string;
@@ -68,7 +77,7 @@ function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Ha
     const { body } = request;
     const refused = Array.isArray(body) ? refusalOfBatch(request, body) : refusalOf(body);
     if (refused !== undefined) return reply.code(400).send(refused);
-    loading ??= import('@modelcontextprotocol/server');
+    loading ??= load();
     const sdk = await loading;
     const splices = new JsonSplices();
     const origin = publicUrlOf(request, publicOrigin);
