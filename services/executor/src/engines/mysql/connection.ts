@@ -343,8 +343,8 @@ export class MysqlConnection implements Connection {
       this.#prepared.addOnce(key, prepared);
       return prepared;
     }
-    const oldest = this.#prepared.add(key, prepared);
-    if (oldest !== undefined) this.#wire.send(protocol.closeStatement(oldest.id));
+    const left = this.#prepared.add(key, prepared);
+    if (left !== undefined) this.#wire.send(protocol.closeStatement(left.id));
     return prepared;
   }
 

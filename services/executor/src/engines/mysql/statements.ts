@@ -16,6 +16,7 @@ export interface Prepared extends WithColumns {
   /** Only if it was prepared to be described: each result says its columns. */
   columns: protocol.ColumnDefinition[];
   parameterCount: number;
+  preparedAt: number;
   /** The types that the server expects of the parameters whose values are `untyped`. */
   expected: ExpectedTypes;
   /** True once it is known that all its tables have transactions. */
@@ -24,6 +25,12 @@ export interface Prepared extends WithColumns {
 
 /** The most prepared statements of one connection. The server's own limit is for all connections together. */
 const preparedMax = 50;
+
+/**
+ * After this, a statement with parameters is prepared again. MySQL keeps the types that it gave to them, also when it
+ * prepares the statement anew by itself because a table has changed.
+ */
+const typesKeptMs = 60_000;
 
 /** The prepared statements of one connection. The most recently used is last. */
 export class PreparedStatements {
@@ -34,19 +41,21 @@ export class PreparedStatements {
   get(key: string): Prepared | undefined {
     const known = this.#byKey.get(key);
     if (known === undefined) return this.#once.get(key);
+    if (known.parameterCount > 0 && performance.now() - known.preparedAt > typesKeptMs) return undefined;
     this.#byKey.delete(key);
     this.#byKey.set(key, known);
     return known;
   }
 
-  /** Adds a statement. Returns the one that must be closed to stay within the limit. */
+  /** Adds a statement. Returns the one that must be closed, because this replaces it or to stay within the limit. */
   add(key: string, prepared: Prepared): Prepared | undefined {
+    const [oldest] = this.#byKey.size < preparedMax ? [] : this.#byKey.keys();
+    const leaving = this.#byKey.has(key) ? key : oldest;
+    const left = leaving === undefined ? undefined : this.#byKey.get(leaving);
+    if (leaving !== undefined) this.#byKey.delete(leaving);
+    if (left !== undefined) keepColumns(left, undefined);
     this.#byKey.set(key, prepared);
-    const [oldest] = this.#byKey;
-    if (this.#byKey.size <= preparedMax || oldest === undefined) return undefined;
-    this.#byKey.delete(oldest[0]);
-    keepColumns(oldest[1], undefined);
-    return oldest[1];
+    return left;
   }
 
   addOnce(key: string, prepared: Prepared): void {
@@ -120,6 +129,7 @@ export function createPrepareReader(
     id: 0,
     columns: [],
     parameterCount: 0,
+    preparedAt: performance.now(),
     expected: new ExpectedTypes(untyped),
     lastColumns: undefined,
     kept,

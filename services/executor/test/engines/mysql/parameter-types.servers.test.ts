@@ -1,9 +1,9 @@
 /** Texts beside values of another type: MySQL would read them as numbers or dates, with no more than a warning. */
 
 import { compileStatement } from '@datahub/statement/compile';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Connection } from '../../../src/ports/engine.ts';
-import { ask, connect } from '../../fixture.ts';
+import { ask, connect, operateMysql } from '../../fixture.ts';
 
 const servers = [
   { dialect: 'mysql', url: process.env.MYSQL_URL, gives: 'an error' },
@@ -59,6 +59,31 @@ describe.each(servers)('a text beside another value on $dialect', ({ dialect, ur
         await readJson('COALESCE(:x, 0)', other);
         expect(await read('COALESCE(:x, 0)', 7)).toBe(7);
       }
+    });
+
+    it('takes the type of a changed column a minute later', async () => {
+      const operate = (...texts: string[]) => operateMysql(url as string, texts);
+      await operate(
+        'DROP TABLE IF EXISTS hub_changed_types',
+        'CREATE TABLE hub_changed_types (id int)',
+        'INSERT INTO hub_changed_types VALUES (5)',
+      );
+      const changed = 'SELECT COALESCE(:x, id) AS r FROM hub_changed_types';
+      const compiled = compileStatement(changed, { dialect, command: 'SELECT', variables: [] });
+      const { text, ...bound } = compiled.bind({ pinnedJson: '', contextJson: '{"x":"abc"}' });
+      const readText = async () => (await ask(connection, text, bound)).data;
+      if (dialect === 'mysql') await expect(readText()).rejects.toMatchObject({ code: 'CONTEXT_INVALID' });
+      else expect(await readText()).toEqual([{ r: 'abc' }]);
+      await operate('ALTER TABLE hub_changed_types MODIFY id varchar(10)');
+      const now = performance.now.bind(performance);
+      const later = vi.spyOn(performance, 'now').mockImplementation(() => now() + 61_000);
+      try {
+        expect(await readText()).toEqual([{ r: 'abc' }]);
+        expect(await readText()).toEqual([{ r: 'abc' }]);
+      } finally {
+        later.mockRestore();
+      }
+      await operate('DROP TABLE hub_changed_types');
     });
 
     it('compares texts with numbers as before, and binds numbers as they are', async () => {
