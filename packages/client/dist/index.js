@@ -2,7 +2,6 @@
 var ProblemError = class extends Error {
   name = "ProblemError";
   problem;
-  /** From `Retry-After`. */
   retryAfterMs;
   constructor(problem, options = {}) {
     super(problem.detail ?? problem.title ?? `HTTP ${problem.status}`, { cause: options.cause });
@@ -37,6 +36,36 @@ function readRetryAfter(headers) {
   if (text === null) return void 0;
   const ms = /^\d+$/.test(text) ? Number(text) * 1e3 : Date.parse(text) - Date.now();
   return Number.isNaN(ms) ? void 0 : Math.max(0, ms);
+}
+
+// src/values.ts
+var { isRawJSON } = JSON;
+var given = (members) => Object.entries(members).filter((member) => member[1] !== void 0);
+function toJson(value, name = "") {
+  if (typeof value === "bigint") return `${value}`;
+  const written = value;
+  const plain = written?.toJSON ? written.toJSON(name) : value;
+  if (Array.isArray(plain)) return `[${Array.from(plain, (member) => toJson(member, name))}]`;
+  if (typeof plain === "object" && plain !== null && !isRawJSON?.(plain)) {
+    return `{${given(plain).map(([key, member]) => `${JSON.stringify(key)}:${toJson(member, key)}`)}}`;
+  }
+  const text = JSON.stringify(plain) ?? "null";
+  if (text === "null" && value !== null) throw new TypeError(`${name}: ${value} is no value.`);
+  return text;
+}
+function toForm(values) {
+  const form = new URLSearchParams();
+  for (const [name, value] of given(values)) {
+    const list = Array.isArray(value) ? value : [value];
+    if (list.length === 0 || list.includes(null)) {
+      throw new TypeError(`${name}: a URL holds neither null nor an empty list. Use execute.`);
+    }
+    for (const member of list) {
+      const text = toJson(member, name);
+      form.append(name, text[0] === '"' ? JSON.parse(text) : text);
+    }
+  }
+  return form.size === 0 ? "" : `?${form}`;
 }
 
 // src/exchange.ts
@@ -111,35 +140,41 @@ async function send(settings, { method, path, headers, body }, signal) {
   const authorization = token === void 0 ? void 0 : `Bearer ${await ask(token, signal)}`;
   return settings.fetch(new URL(path, base), {
     method,
-    headers: withoutAbsent({
-      ...ofAll,
-      accept: "application/json",
-      ...headers,
-      authorization,
-      "x-service-api-key": key,
-      "content-type": body === void 0 ? void 0 : "application/json"
-    }),
+    headers: Object.fromEntries(
+      given({
+        ...ofAll,
+        accept: "application/json",
+        ...headers,
+        authorization,
+        "x-service-api-key": key,
+        "content-type": body && "application/json"
+      })
+    ),
     body: body ?? null,
     signal,
-    // Following a redirect would send the key to another address.
     redirect: "manual"
   });
 }
 async function ask(token, signal) {
-  let onAbort = () => {
-  };
-  const ended = new Promise((_, reject) => {
-    onAbort = () => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
   try {
-    return await Promise.race([Promise.resolve().then(token), ended]);
+    return await unlessAborted(Promise.resolve().then(token), signal);
   } catch (cause) {
     if (signal.aborted) throw signal.reason;
     const detail = "The function that returns the token of the user failed.";
     throw new ProblemError({ status: 0, code: "TOKEN_FAILED", detail, retryable: false }, { cause });
+  }
+}
+async function unlessAborted(awaited, signal) {
+  let onAbort = () => {
+  };
+  const aborted = new Promise((_, reject) => {
+    onAbort = () => reject(signal?.reason);
+    signal?.addEventListener("abort", onAbort);
+  });
+  try {
+    return await Promise.race([awaited, aborted]);
   } finally {
-    signal.removeEventListener("abort", onAbort);
+    signal?.removeEventListener("abort", onAbort);
   }
 }
 var unsent = /* @__PURE__ */ new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
@@ -150,20 +185,12 @@ function reasonOf(cause, { controller: { signal }, isRepeatable }) {
   const retryable = isRepeatable || unsent.has(code);
   return new ProblemError({ status: 0, code: "NO_ANSWER", detail, retryable }, { cause });
 }
-var withoutAbsent = (headers) => Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== void 0));
-function sleep(ms, signal) {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(done, ms);
-    const onAbort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    function done() {
-      signal?.removeEventListener("abort", onAbort);
-      resolve();
-    }
-    signal?.addEventListener("abort", onAbort, { once: true });
+async function sleep(ms, signal) {
+  let timer;
+  const over = new Promise((resolve) => {
+    timer = setTimeout(resolve, ms);
   });
+  await unlessAborted(over, signal).finally(() => clearTimeout(timer));
 }
 
 // src/rows.ts
@@ -235,26 +262,6 @@ function cutShort({ isRepeatable: retryable }, cause) {
   return new ProblemError({ status: 0, code: "CUT_SHORT", detail, retryable }, { cause });
 }
 
-// src/values.ts
-var toJson = (value) => JSON.stringify(value, (_name, member) => {
-  if (typeof member !== "bigint") return member;
-  const { rawJSON } = JSON;
-  return Number.isSafeInteger(Number(member)) ? Number(member) : rawJSON?.(`${member}`) ?? `${member}`;
-});
-function toForm(values) {
-  const form = new URLSearchParams();
-  for (const [name, value] of Object.entries(values)) {
-    if (value === void 0) continue;
-    const list = Array.isArray(value) ? value : [value];
-    if (list.length === 0 || list.includes(null)) {
-      throw new TypeError(`${name}: a URL holds neither null nor an empty list. Use execute.`);
-    }
-    for (const member of list)
-      form.append(name, typeof member === "object" ? toJson(member) : String(member));
-  }
-  return form.size === 0 ? "" : `?${form}`;
-}
-
 // src/client.ts
 var reading = /\/(check|data|predict|summarize)$/;
 function createClient(options) {
@@ -265,23 +272,22 @@ function createClient(options) {
     key: options.key,
     token: options.token,
     headers: options.headers ?? {},
-    // Browsers refuse to call it as a method of another object.
     fetch: options.fetch ?? ((...args) => fetch(...args)),
     timeoutMs: options.timeoutMs ?? 6e4,
     retries: options.retries ?? 2,
     retryWaitMaxMs: options.retryWaitMaxMs ?? 1e4
   };
   return {
-    execute: (query, ...[values, given]) => exchange(settings, toExecution(query, values, given), readJson),
-    results: (query, ...[values, given]) => exchange(settings, toExecution(query, values, { ...given, results: "all" }), readJson),
+    execute: (query, ...[values, given2]) => exchange(settings, toExecution(query, values, given2), readJson),
+    results: (query, ...[values, given2]) => exchange(settings, toExecution(query, values, { ...given2, results: "all" }), readJson),
     data: (query, ...[values, { signal, ...rest } = {}]) => {
       const options2 = Object.entries(rest).map(([name, value]) => [`options.${name}`, value]);
       const form = toForm({ ...values, ...Object.fromEntries(options2) });
       const path = `v1/${toDataPath(query)}${form}`;
       return exchange(settings, { method: "GET", path, signal, repeatable: true }, readJson);
     },
-    rows: (query, ...[values, given]) => {
-      const request = toExecution(query, values, { ...given, ending: true });
+    rows: (query, ...[values, given2]) => {
+      const request = toExecution(query, values, { ...given2, ending: true });
       const headers = { ...request.headers, accept: "application/x-ndjson" };
       return createRows(() => open(settings, { ...request, headers }));
     },

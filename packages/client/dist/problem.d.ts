@@ -9,10 +9,10 @@ export interface Problem extends Partial<Omit<HubProblem, 'code' | 'status'>> {
      */
     code?: HubProblem['code'] | 'NO_ANSWER' | 'TIMEOUT' | 'CUT_SHORT' | 'TOKEN_FAILED';
 }
+/** `retryAfterMs` is from the header `Retry-After`. */
 export declare class ProblemError extends Error {
     readonly name = "ProblemError";
     readonly problem: Problem;
-    /** From `Retry-After`. */
     readonly retryAfterMs: number | undefined;
     constructor(problem: Problem, options?: {
         cause?: unknown;

@@ -11,7 +11,9 @@ export type Value = Json | bigint | readonly Value[] | {
 export type Values = {
     readonly [name: string]: Value | undefined;
 };
-/** JSON text. Where the runtime cannot write a large `bigint` as a number, it is a string, which `bigint` variables accept. */
-export declare const toJson: (value: unknown) => string;
+/** The members that are not undefined. */
+export declare const given: <T>(members: Readonly<Record<string, T | undefined>>) => [string, T][];
+/** JSON text, in which a `bigint` is a number. What `JSON.stringify` would turn into null, such as NaN, is refused. */
+export declare function toJson(value: unknown, name?: string): string;
 /** The query string of a read. Members that are undefined are left out. */
-export declare function toForm(values: object): string;
+export declare function toForm(values: Values): string;

@@ -138,12 +138,12 @@ const reading = /\/(check|data|predict|summarize)$/;
 export function createClient(options: ClientOptions): Client {
   const base = new URL(options.url);
   if (!base.pathname.endsWith('/')) base.pathname += '/';
+  // Browsers refuse to call `fetch` as a method of another object.
   const settings: Settings = {
     base,
     key: options.key,
     token: options.token,
     headers: options.headers ?? {},
-    // Browsers refuse to call it as a method of another object.
     fetch: options.fetch ?? ((...args) => fetch(...args)),
     timeoutMs: options.timeoutMs ?? 60_000,
     retries: options.retries ?? 2,
@@ -219,7 +219,7 @@ function toCall(route: string, input: object) {
     ifMatch,
   } = input as CallOptions & {
     path?: Record<string, string>;
-    query?: object;
+    query?: Values;
     body?: object;
   };
   const [method = '', template = ''] = route.split(' ');

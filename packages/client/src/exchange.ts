@@ -1,6 +1,7 @@
 /** One request and its repeats: deadlines, aborts, retries. */
 
 import { ProblemError, toProblemError } from './problem.ts';
+import { given } from './values.ts';
 
 export interface Settings {
   /** Ends in a slash. */
@@ -133,38 +134,46 @@ async function send(
 ): Promise<Response> {
   const { base, key, token, headers: ofAll } = settings;
   const authorization = token === undefined ? undefined : `Bearer ${await ask(token, signal)}`;
+  // Following a redirect would send the key to another address.
   return settings.fetch(new URL(path, base), {
     method,
-    headers: withoutAbsent({
-      ...ofAll,
-      accept: 'application/json',
-      ...headers,
-      authorization,
-      'x-service-api-key': key,
-      'content-type': body === undefined ? undefined : 'application/json',
-    }),
+    headers: Object.fromEntries(
+      given({
+        ...ofAll,
+        accept: 'application/json',
+        ...headers,
+        authorization,
+        'x-service-api-key': key,
+        'content-type': body && 'application/json',
+      }),
+    ),
     body: body ?? null,
     signal,
-    // Following a redirect would send the key to another address.
     redirect: 'manual',
   });
 }
 
-/** The token, unless the request ends before. */
 async function ask(token: () => string | Promise<string>, signal: AbortSignal): Promise<string> {
-  let onAbort = () => {};
-  const ended = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-  });
   try {
-    return await Promise.race([Promise.resolve().then(token), ended]);
+    return await unlessAborted(Promise.resolve().then(token), signal);
   } catch (cause) {
     if (signal.aborted) throw signal.reason;
     const detail = 'The function that returns the token of the user failed.';
     throw new ProblemError({ status: 0, code: 'TOKEN_FAILED', detail, retryable: false }, { cause });
+  }
+}
+
+/** What is awaited, or the reason of the signal if that comes before. */
+async function unlessAborted<T>(awaited: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  let onAbort = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal?.reason);
+    signal?.addEventListener('abort', onAbort);
+  });
+  try {
+    return await Promise.race([awaited, aborted]);
   } finally {
-    signal.removeEventListener('abort', onAbort);
+    signal?.removeEventListener('abort', onAbort);
   }
 }
 
@@ -184,23 +193,10 @@ function reasonOf(
   return new ProblemError({ status: 0, code: 'NO_ANSWER', detail, retryable }, { cause });
 }
 
-const withoutAbsent = (headers: Record<string, string | undefined>) =>
-  Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined)) as Record<
-    string,
-    string
-  >;
-
-function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(done, ms);
-    const onAbort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    function done() {
-      signal?.removeEventListener('abort', onAbort);
-      resolve();
-    }
-    signal?.addEventListener('abort', onAbort, { once: true });
+async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
   });
+  await unlessAborted(over, signal).finally(() => clearTimeout(timer));
 }

@@ -12,10 +12,10 @@ export interface Problem extends Partial<Omit<HubProblem, 'code' | 'status'>> {
   code?: HubProblem['code'] | 'NO_ANSWER' | 'TIMEOUT' | 'CUT_SHORT' | 'TOKEN_FAILED';
 }
 
+/** `retryAfterMs` is from the header `Retry-After`. */
 export class ProblemError extends Error {
   override readonly name = 'ProblemError';
   readonly problem: Problem;
-  /** From `Retry-After`. */
   readonly retryAfterMs: number | undefined;
 
   constructor(problem: Problem, options: { cause?: unknown; retryAfterMs?: number | undefined } = {}) {

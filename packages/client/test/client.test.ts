@@ -40,10 +40,41 @@ describe('a request', () => {
     expect(received[1]?.url).toBe('/v1/hubs/shop/data/reports/by-region?n=1');
   });
 
-  it('keeps all digits of a bigint', async () => {
-    answers(json(rows));
-    await client().execute(write, { id: 9007199254740993n, small: 5n });
-    expect(received[0]?.body).toMatch(/"id":"?9007199254740993"?,"small":5/);
+  it('writes a bigint as a number with all digits, at each depth', async () => {
+    answers(json(rows), json(rows));
+    await client().execute(write, { id: 9007199254740993n, doc: { ids: [9007199254740993n, 5n] } });
+    expect(received[0]?.body).toContain('{"id":9007199254740993,"doc":{"ids":[9007199254740993,5]}}');
+    await client().data(read, { id: 9007199254740993n, doc: { id: 9007199254740993n } });
+    const { searchParams } = new URL(received[1]?.url ?? '', url());
+    expect([...searchParams.values()]).toEqual(['9007199254740993', '{"id":9007199254740993}']);
+  });
+
+  it('writes all else as JSON.stringify does', async () => {
+    answers(json(rows), json(rows));
+    const at = new Date(0);
+    const values = {
+      'a"': 'b"\u2028\ud800',
+      at,
+      list: [],
+      none: { a: undefined, b: null, c: [-0, 1e21, true, {}] },
+    };
+    await client().execute(write, values as never);
+    expect(received[0]?.body).toBe(JSON.stringify({ queryId: write, context: values, options: {} }));
+    await client().data(read, { at } as never);
+    expect(received[1]?.url).toContain('?at=1970-01-01T00%3A00%3A00.000Z');
+  });
+
+  it.each([
+    ['price', NaN],
+    ['price', -Infinity],
+    ['price', { price: [1, NaN] }],
+    ['at', new Date('x')],
+    ['ids', [1, undefined]],
+    ['make', () => 1],
+  ])('is not sent with a value that JSON would turn into null or leave out: %s %s', (name, value) => {
+    expect(() => client().execute(write, { [name]: value } as never)).toThrow(`${name}: `);
+    expect(() => client().data(read, { [name]: value } as never)).toThrow(`${name}: `);
+    expect(received).toEqual([]);
   });
 
   it('over GET has the values in the URL', async () => {
