@@ -1,5 +1,7 @@
 /** Splits a streamed body into the lines of NDJSON or the records of CSV (RFC 4180), in bounded memory. */
 
+import { type CsvPlace, endsRecord, placeAfter } from '@datahub/contract/csv-text';
+
 export interface RawRecord {
   /** The number of the record's first line. The first line of the body is 1. */
   line: number;
@@ -14,15 +16,10 @@ export interface RecordOptions {
   bytesMax: number;
 }
 
-const quote = 0x22;
-const comma = 0x2c;
 const lineFeed = 0x0a;
 const byteOrderMark = Buffer.from('\ufeff');
 
 const isSpace = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
-
-/** The position of the last byte in a CSV record. */
-type CsvState = 'field start' | 'unquoted' | 'quoted' | 'after a quote';
 
 export class RecordSplitter {
   readonly #options: RecordOptions;
@@ -32,7 +29,7 @@ export class RecordSplitter {
   #bytes = 0;
   #line = 1;
   #lineBreaks = 0;
-  #state: CsvState = 'field start';
+  #place: CsvPlace = 'field start';
   /** How many bytes of a byte order mark begin the body so far. A quote behind it begins a field. */
   #markBytes = 0;
 
@@ -77,14 +74,10 @@ export class RecordSplitter {
         continue;
       }
       this.#markBytes = byteOrderMark.length;
-      if (this.#state === 'quoted') {
-        if (byte === quote) this.#state = 'after a quote';
-        else if (byte === lineFeed) this.#lineBreaks += 1;
-      } else if (byte === lineFeed) {
-        this.#state = 'field start';
-        return i;
-      } else if (byte === quote && this.#state !== 'unquoted') this.#state = 'quoted';
-      else this.#state = byte === comma ? 'field start' : 'unquoted';
+      const isEnd = endsRecord(this.#place, byte);
+      this.#place = placeAfter(this.#place, byte);
+      if (isEnd) return i;
+      if (byte === lineFeed) this.#lineBreaks += 1;
     }
     return -1;
   }

@@ -3,6 +3,7 @@
  * memory, with progress. A piece ends where a record ends.
  */
 
+import { type CsvPlace, endsRecord, placeAfter } from '@datahub/contract/csv-text';
 import { labelNames, placeOf, rowsOf, textNames } from './examples.ts';
 
 export interface ImportFormat {
@@ -24,7 +25,6 @@ const pieceCharacters = 262_144;
 /** The hub rejects longer records. */
 const recordCharactersMax = 4 * 1_048_576;
 const startBytes = 65_536;
-const [quote, comma, lineFeed] = [0x22, 0x2c, 0x0a];
 
 /** Undefined for a file that names no columns, or separates them in another way. */
 export async function formatOf(file: Blob): Promise<ImportFormat | undefined> {
@@ -91,23 +91,19 @@ export async function* piecesOf(file: Blob, { mediaType, header }: ImportFormat)
   }
 }
 
-/**
- * The index after the first record that ends at `from` or later; 0 if more of the file is needed. In CSV a quoted line
- * break ends no record. As for the hub, a quote within a field without quotes is a character of it.
- */
+/** The index after the first record that ends at `from` or later; 0 if more of the file is needed. */
 function endOfRecord(text: string, { isCsv, from }: { isCsv: boolean; from: number }): number {
   if (text.length < from) return 0;
-  let field: 'start' | 'unquoted' | 'quoted' | 'after a quote' = 'start';
-  const start = text.startsWith('\uFEFF') ? 1 : 0;
-  for (let at = isCsv ? start : from - 1; at < text.length; at++) {
+  const end = isCsv ? endOfCsv(text, from) : text.indexOf('\n', from - 1) + 1;
+  return end === 0 && text.length > recordCharactersMax ? text.length : end;
+}
+
+function endOfCsv(text: string, from: number): number {
+  let place: CsvPlace = 'field start';
+  for (let at = text.startsWith('\uFEFF') ? 1 : 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (isCsv && field === 'quoted') {
-      if (code === quote) field = 'after a quote';
-    } else if (code === lineFeed) {
-      if (at + 1 >= from) return at + 1;
-      field = 'start';
-    } else if (code === quote && field !== 'unquoted') field = 'quoted';
-    else field = code === comma ? 'start' : 'unquoted';
+    if (at + 1 >= from && endsRecord(place, code)) return at + 1;
+    place = placeAfter(place, code);
   }
-  return text.length > recordCharactersMax ? text.length : 0;
+  return 0;
 }

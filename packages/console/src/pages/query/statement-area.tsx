@@ -93,7 +93,9 @@ function EditorTools({ editor, tables }: { editor: QueryEditor; tables: boolean 
       const formatted = formatStatement(text, engine);
       if (editor.draft.value?.text === text) editor.edit({ text: formatted });
     } catch {
-      notify('This statement cannot be formatted: the formatter does not understand it.');
+      notify(
+        'This statement stays as it is: the formatter does not understand it, or would change what it means.',
+      );
     }
   };
   return (

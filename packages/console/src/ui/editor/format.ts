@@ -2,6 +2,7 @@
 
 import { formatDialect, mariadb, mysql, postgresql } from 'sql-formatter';
 import { indented } from '../grid/indented.ts';
+import { keepMeaning } from './same-statement.ts';
 
 const dialects = { postgres: postgresql, mysql, mariadb };
 
@@ -11,13 +12,14 @@ export function formatStatement(text: string, engine: string): string {
     JSON.parse(text);
     return indented(text.trim());
   }
-  const dialect = dialects[engine as keyof typeof dialects];
-  if (dialect === undefined) return text;
-  return formatDialect(text, {
-    dialect,
+  if (!(engine in dialects)) return text;
+  const sqlEngine = engine as keyof typeof dialects;
+  const formatted = formatDialect(text, {
+    dialect: dialects[sqlEngine],
     keywordCase: 'upper',
     tabWidth: 2,
     linesBetweenQueries: 1,
     paramTypes: { named: [':'], custom: [{ regex: String.raw`\{\{\s*\w+\s*\}\}` }] },
   });
+  return keepMeaning(text, formatted, sqlEngine);
 }

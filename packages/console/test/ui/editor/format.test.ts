@@ -19,3 +19,41 @@ it('refuses what it does not understand, and indents commands of MongoDB', () =>
   expect(() => formatStatement('select (', 'postgres')).toThrow();
   expect(formatStatement('{"find":"t","filter":{"a":":a"}}', 'mongodb')).toContain('\n  "find": "t"');
 });
+
+it.each([
+  ['postgres', "select 'a'\n'b' as c"],
+  ['postgres', "select 'a'\r'b' as c"],
+  ['postgres', "select n'abc'"],
+  ['postgres', "select U&'\\0041'\n'b'"],
+  ['postgres', 'select @-5'],
+  ['mysql', 'select 1 # a\r+1'],
+  ['mysql', 'select /*! 1 + */ 2'],
+])('leaves alone what the formatter would change on %s: %s', (engine, text) => {
+  expect(() => formatStatement(text, engine)).toThrow();
+});
+
+it('keeps the names that MySQL makes of a text: of columns without AS, of tables and of aliases', () => {
+  const text =
+    'select start, end, a+b, count( * ) n, 1/3 as Third, case when a then b end as c from t Slow where a=-1';
+  expect(formatStatement(text, 'mysql')).toBe(
+    `SELECT
+  start,
+  end,
+  a+b,
+  count( * ) n,
+  1 / 3 AS Third,
+  CASE
+    WHEN a THEN b
+  END AS c
+FROM
+  t Slow
+WHERE
+  a = -1`,
+  );
+  expect(formatStatement('select distinct end from begin as x', 'mariadb')).toMatch(
+    /DISTINCT\s+end\s+FROM\s+begin AS x/,
+  );
+  expect(formatStatement('select (select a+b from u) from t', 'mysql')).toContain('(select a+b from u)');
+  // PostgreSQL makes no names of an expression's text.
+  expect(formatStatement('select a+b from t', 'postgres')).toContain('a + b');
+});

@@ -105,9 +105,11 @@ function Samples({ samples }: { samples: RowDifference['samples'] }) {
 }
 
 function Change({ before, after }: { before: unknown; after: unknown }) {
-  const [old, present] = [shown(before), shown(after)];
-  if (after === undefined || old === present) return <>{old}</>;
-  if (before === undefined) return <>{present}</>;
+  if (after === undefined) return <>{shown(before)}</>;
+  if (before === undefined || JSON.stringify(before) === JSON.stringify(after)) return <>{shown(after)}</>;
+  // Quotes tell 1 from "1", where nothing else does.
+  const isSame = shown(before) === shown(after);
+  const [old, present] = [before, after].map(isSame ? (value) => JSON.stringify(value) : shown);
   return (
     <>
       <del>{old}</del> <ins>{present}</ins>

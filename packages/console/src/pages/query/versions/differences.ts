@@ -44,12 +44,13 @@ export function differencesOf(
     .filter((one) => one.before !== one.after);
 }
 
+/** Values as JSON, which tells 1 from "1". */
 function variableWords({ type, value, required, enum: allowed, description, secret }: Variable): string {
   const words = [
     type ?? 'any type',
-    value === undefined ? undefined : `default ${toText(value)}`,
+    value === undefined ? undefined : `default ${JSON.stringify(value)}`,
     required ? 'required' : undefined,
-    allowed === undefined ? undefined : `one of ${allowed.map(toText).join(', ')}`,
+    allowed === undefined ? undefined : `one of ${allowed.map((one) => JSON.stringify(one)).join(', ')}`,
     secret ? 'secret' : undefined,
     description === undefined ? undefined : `“${description}”`,
   ];

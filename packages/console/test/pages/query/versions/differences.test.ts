@@ -43,10 +43,22 @@ it('names every setting that differs, with both values', () => {
     },
     { what: 'Cache', before: 'none', after: '60 s, then 5 s in the background, checked with SELECT 2' },
     { what: 'Never null', before: 'none', after: 'a, b' },
-    { what: 'Variable m', before: 'none', after: 'any type, default x' },
+    { what: 'Variable m', before: 'none', after: 'any type, default "x"' },
   ]);
   const later = { ...version, number: 3, at: 'later' };
   expect(differencesOf(version, later, sourceName)).toEqual([]);
+});
+
+it.each([
+  [{ value: 1 }, { value: '1' }],
+  [{ value: null }, { value: 'null' }],
+  [{ enum: [1] }, { enum: ['1'] }],
+])('tells values that differ in their type alone: %j %j', (one, other) => {
+  const [before, after] = [one, other].map((declared) => ({
+    ...version,
+    context: [{ key: 'n', ...declared }],
+  }));
+  expect(differencesOf(before as QueryVersion, after as QueryVersion, sourceName)).toHaveLength(1);
 });
 
 it('says in a word what a version did', () => {
