@@ -2,17 +2,16 @@
 
 import { useState } from 'preact/hooks';
 import { call, callJson, callList, part } from '../../api/client.ts';
-import { toText } from '../../api/exact.ts';
 import { signOut } from '../../api/session.ts';
 import type { Key, ListedKey } from '../../api/types.ts';
 import { changeOf, formOf, hasWrongNumber, type KeyForm } from '../../state/key-form.ts';
 import { currentKey } from '../../state/permissions.ts';
 import { go, goInstead, route } from '../../state/route.ts';
 import { keepKey } from '../../state/shown-keys.ts';
-import { findNode, hubId, hubs, tree, treeProblem } from '../../state/workspace.ts';
+import { hubId, tree, treeProblem } from '../../state/workspace.ts';
 import { FormDialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
-import { count, counted, moment } from '../../ui/format.ts';
+import { count, counted, exactMoment, moment } from '../../ui/format.ts';
 import { Listed } from '../../ui/listed.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Menu } from '../../ui/menu.tsx';
@@ -21,7 +20,8 @@ import { PageHead } from '../../ui/page.tsx';
 import { ActionsHead, CardTable } from '../../ui/table.tsx';
 import { KeyLimits } from './key-limits.tsx';
 import { KeyUsage, readUsage } from './key-usage.tsx';
-import { NewKey } from './new-key.tsx';
+import { limitWords } from './key-words.ts';
+import { keyNames, NewKey } from './new-key.tsx';
 
 type PendingDialog = { action: 'usage' | 'change' | 'rotate' | 'replace' | 'revoke' | 'keep'; key: Key };
 
@@ -186,24 +186,8 @@ function KeyRow({ of: key, onAsk }: { of: Key; onAsk(asked: PendingDialog): void
   );
 }
 
-function limitsOf({ limits }: Key) {
-  const { hubIds, queryIds, queries, classifierIds, origins, context, ratePerMinute, maxRows, user } = limits;
-  const words = [
-    hubIds &&
-      `hub ${hubIds.map((id) => hubs.value?.find((one) => one.hubId === id)?.label ?? id).join(', ')}`,
-    queryIds &&
-      `${queryIds.length === 1 ? 'query' : 'queries'} ${queryIds.map((id) => findNode(id)?.node.label ?? id).join(', ')}`,
-    queries && `${queries.length === 1 ? 'query' : 'queries'} ${queries.join(', ')}`,
-    classifierIds && `${count(classifierIds.length)} classifiers to train`,
-    origins && `pages of ${origins.join(', ')}`,
-    context &&
-      Object.entries(context)
-        .map(([name, value]) => `${name} = ${toText(value)}`)
-        .join(', '),
-    user && `signed-in users of ${(user as { issuer: string }).issuer}`,
-    ratePerMinute && `${counted(ratePerMinute, 'request')} a minute`,
-    maxRows && `${counted(maxRows, 'row')} a response`,
-  ].filter((word) => word !== undefined);
+function limitsOf(key: Key) {
+  const words = limitWords(key, keyNames);
   if (words.length === 0) return <span class="note">no limits</span>;
   return words.map((word) => <div key={word}>{word}</div>);
 }
@@ -218,13 +202,16 @@ interface OneKeyProps {
 function UsedToday({ keyId }: { keyId: string }) {
   const { value } = useLoad((signal) => readUsage(keyId, signal), [keyId]);
   if (value === undefined) return null;
-  const { days, to } = value;
+  const { days, to, truncated } = value;
   const today = days.find(({ day }) => day === to);
-  if (today === undefined) return <p>It has executed no query today.</p>;
+  const when = truncated ? 'In the last hours' : 'Today';
+  if (today === undefined) return <p>{when} it has executed no query.</p>;
   const failed = today.failed === 0 ? '' : `, ${count(today.failed)} of them failed`;
   return (
     <p>
-      <strong>Today it has executed {counted(today.count, 'query', 'queries')}</strong>
+      <strong>
+        {when} it has executed {counted(today.count, 'query', 'queries')}
+      </strong>
       {failed}.
     </p>
   );
@@ -263,7 +250,7 @@ function HandOver({ of, onClose, onDone }: OneKeyProps) {
     >
       <p>
         Now the key can do no more than its person, and ends with the person. Then it keeps its scopes and
-        limits until somebody revokes it.
+        limits until {of.expiresAt === null ? '' : `${moment(of.expiresAt)}, or until `}somebody revokes it.
       </p>
     </FormDialog>
   );
@@ -278,11 +265,14 @@ function Rotate({ of, isLost, onClose, onDone }: RotateProps) {
   const [minutes, setMinutes] = useState(isLost ? '0' : '60');
   const submit = async () => {
     const overlapSeconds = Math.round(Number(minutes) * 60);
-    const made = await callJson<{ key: string }>(`v1/keys/${part(of.keyId)}/rotate`, {
-      body: { overlapSeconds },
-    });
+    const made = await callJson<{ key: string; previousExpiresAt: string }>(
+      `v1/keys/${part(of.keyId)}/rotate`,
+      { body: { overlapSeconds } },
+    );
     onDone();
-    const end = overlapSeconds === 0 ? 'which has ended' : `which ends in ${minutes} minutes`;
+    // The old key may have had an end of its own.
+    const end =
+      overlapSeconds === 0 ? 'which has ended' : `which ends on ${exactMoment(made.previousExpiresAt)}`;
     const note = `It has the same permissions as the old key, ${end}.`;
     keepKey({ name: of.name, secret: made.key, note }, { isOpen: true });
   };

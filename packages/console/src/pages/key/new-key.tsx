@@ -12,7 +12,7 @@ import {
 } from '../../state/key-form.ts';
 import { keepKey, type ShownKey } from '../../state/shown-keys.ts';
 import { editorOf } from '../../state/stored-query-editor.ts';
-import { findNode, hub, hubId } from '../../state/workspace.ts';
+import { findNode, hubId, hubs } from '../../state/workspace.ts';
 import { useAction } from '../../ui/action.ts';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Field, Tick } from '../../ui/field.tsx';
@@ -20,6 +20,13 @@ import { moment } from '../../ui/format.ts';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { webPage, withoutSecrets } from '../query/use/snippets.ts';
 import { KeyLimits } from './key-limits.tsx';
+import { type Names, validWords } from './key-words.ts';
+
+/** Queries of other hubs have no name here. */
+export const keyNames: Names = {
+  hub: (id) => hubs.value?.find((one) => one.hubId === id)?.label ?? id,
+  query: (id) => findNode(id)?.node.label ?? id,
+};
 
 interface NewKeyProps {
   /** Set for a browser key of one query. */
@@ -128,8 +135,7 @@ function Scopes({ form, set }: PartProps) {
 
 /** The key with its page, if it is a browser key of one query. */
 function toShown(secret: string, form: KeyForm): ShownKey {
-  const note = `Valid for ${hub.value?.label ?? 'its hub'}, within its limits.`;
-  const key = { name: form.name.trim(), secret, note };
+  const key = { name: form.name.trim(), secret, note: validWords(form, keyNames) };
   const [queryId] = form.queryIds;
   if (queryId === undefined || form.origins.length === 0) return key;
   const pinned = new Set(form.pinned.map(([name]) => name));
