@@ -46,7 +46,7 @@ describe.skipIf(executablePath === undefined)(
       const facts = page.locator('.differences tbody tr');
       expect(await facts.locator('td').allTextContents()).toEqual([
         ...['Name', 'by region, renamed', 'by region'],
-        ...['Variable region', 'string, required', 'string, default north'],
+        ...['Variable region', 'string, required', 'string, default "north"'],
         ...['Cache', '60 s', 'none'],
       ]);
       expect(await lines('added')).toEqual(['SELECT region, note,', 'LIMIT 10']);
