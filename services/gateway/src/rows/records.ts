@@ -1,6 +1,6 @@
 /** Splits a streamed body into the lines of NDJSON or the records of CSV (RFC 4180), in bounded memory. */
 
-import { type CsvPlace, endsRecord, placeAfter } from '@datahub/contract/csv-text';
+import { type CsvPlace, endsRecord, placeAfter } from '@datahub/contract/formats';
 
 export interface RawRecord {
   /** The number of the record's first line. The first line of the body is 1. */

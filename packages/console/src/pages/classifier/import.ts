@@ -3,7 +3,7 @@
  * memory, with progress. A piece ends where a record ends.
  */
 
-import { type CsvPlace, endsRecord, placeAfter } from '@datahub/contract/csv-text';
+import { type CsvPlace, endsRecord, placeAfter } from '@datahub/contract/formats';
 import { labelNames, placeOf, rowsOf, textNames } from './examples.ts';
 
 export interface ImportFormat {
