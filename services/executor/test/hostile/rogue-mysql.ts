@@ -208,9 +208,10 @@ export const mysqlPlays = (path: string): Play[] => [
     lasts: true,
   },
   {
-    name: 'prepares 65,535 columns',
+    name: 'prepares 65,535 columns, and sends none of them',
     play: perform({ prepare: send(packet(1, [0], int32(1), [0xff, 0xff, 0, 0, 0, 0, 0])) }),
-    codes: ['SOURCE_BROKEN'],
+    codes: ['SOURCE_BROKEN', 'STATEMENT_TIMEOUT'],
+    lasts: true,
   },
   {
     name: 'announces 2 ** 63 columns',

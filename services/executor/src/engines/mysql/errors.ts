@@ -11,6 +11,7 @@ import { logInRefused } from '../shared/login-guard.ts';
 import { conflicted, readsOnly } from '../shared/outcomes.ts';
 import { withoutQuoted } from '../shared/quoted.ts';
 import { raisedTexts } from '../shared/violation.ts';
+import { columnsMax } from './protocol.ts';
 import { namesOf } from './text.ts';
 import { isRaised, violationOf } from './violations.ts';
 
@@ -372,5 +373,11 @@ export function toCancelled(err: unknown): unknown {
 
 export const stoppedError = (cause?: unknown) =>
   new HubError('CANCELLED', 'The statement was stopped.', { cause });
+
+/** Not SOURCE_BROKEN, since a retry would fail, too. */
+export const tooWideError = () =>
+  new HubError('SQL_REJECTED', `The result has more than ${columnsMax} columns. Select fewer of them.`, {
+    retryable: false,
+  });
 
 export const tooLargeError = () => new HubError('TOO_LARGE', 'The values are too large for the database.');

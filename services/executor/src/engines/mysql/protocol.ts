@@ -134,8 +134,11 @@ export interface ColumnDefinition {
   extended: string;
 }
 
-/** The most columns that MySQL and MariaDB allow in a result, and far more bytes than their definitions need. */
-const columnsMax = 4_096;
+/** As many as a table can have. Servers answer statements with 65,535. */
+export const columnsMax = 4_096;
+/** More than no server announces. */
+export const announcedColumnsMax = 65_535;
+/** Far more than the definitions of `columnsMax` need. */
 const columnBytesMax = 4 * 1_048_576;
 /** More than the 256 characters of an alias. */
 const nameBytesMax = 4_096;

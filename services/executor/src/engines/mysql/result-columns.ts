@@ -109,7 +109,9 @@ export class ResultColumnsReader {
   readonly #prepared: WithColumns;
   readonly #hasExtended: boolean;
   readonly count: number;
-  /** The number of definitions that are the same as the last time. */
+  /** True for more columns than the hub reads. Their definitions are dropped. */
+  readonly isTooWide: boolean;
+  /** The number of definitions that are the same as the last time, or were dropped. */
   #same = 0;
   /** Set at the first definition that differs. */
   #fresh: FreshColumns | undefined;
@@ -117,8 +119,11 @@ export class ResultColumnsReader {
   constructor(prepared: WithColumns, count: number, hasExtended: boolean) {
     this.#prepared = prepared;
     this.count = count;
+    this.isTooWide = count > protocol.columnsMax;
     this.#hasExtended = hasExtended;
-    if (prepared.lastColumns?.ends.length !== count) this.#readAnew();
+    if (count < 0 || count > protocol.announcedColumnsMax)
+      throw new RangeError('The server announced too many columns.');
+    if (!this.isTooWide && prepared.lastColumns?.ends.length !== count) this.#readAnew();
   }
 
   /** The number of definitions that were read. */
@@ -129,7 +134,7 @@ export class ResultColumnsReader {
   /** Reads one definition. Returns true if it was the last. */
   read(source: Buffer, start: number, end: number): boolean {
     if (this.#fresh === undefined) {
-      if (this.#prepared.lastColumns?.matches(this.#same, source, { start, end }))
+      if (this.isTooWide || this.#prepared.lastColumns?.matches(this.#same, source, { start, end }))
         return ++this.#same === this.count;
       this.#readAnew();
     }

@@ -6,7 +6,7 @@ import type { Outcome } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import { turnForColumns } from '../../result/column-turns.ts';
 import { OwnAnswer, ownAnswerBytesMax } from '../shared/bounds.ts';
-import { formatError } from './errors.ts';
+import { formatError, tooWideError } from './errors.ts';
 import { ColumnReader, type Format, isEof, readEof, readLength, readOk, type Status } from './protocol.ts';
 import { type ResultColumns, ResultColumnsReader } from './result-columns.ts';
 import type { Prepared } from './statements.ts';
@@ -144,6 +144,10 @@ export class ResultReader {
       return;
     }
     outcome.hasRows = true;
+    if (this.#columnsReader?.isTooWide) {
+      this.#fail(tooWideError());
+      return;
+    }
     const { columns } = this.#columnsReader as ResultColumnsReader;
     if (this.#columns !== undefined && this.#columns !== columns) this.#earlierFormats = this.formats;
     this.#columns = columns;

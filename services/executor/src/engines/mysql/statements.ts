@@ -4,7 +4,7 @@ import type { Param, Statement } from '../../ports/engine.ts';
 import { turnForColumns } from '../../result/column-turns.ts';
 import { withCommentInFront } from '../shared/comment.ts';
 import type { KeptOfConnection } from '../shared/kept-statements.ts';
-import { controlError, NotPreparable, tooLargeError } from './errors.ts';
+import { controlError, NotPreparable, tooLargeError, tooWideError } from './errors.ts';
 import { ExpectedTypes, isInteger } from './parameter-types.ts';
 import * as protocol from './protocol.ts';
 import { keepColumns, type WithColumns } from './result-columns.ts';
@@ -15,6 +15,8 @@ export interface Prepared extends WithColumns {
   id: number;
   /** Only if it was prepared to be described: each result says its columns. */
   columns: protocol.ColumnDefinition[];
+  /** True if it has more columns than the hub reads. It must not run. */
+  isTooWide: boolean;
   parameterCount: number;
   preparedAt: number;
   /** The types that the server expects of the parameters whose values are `untyped`. */
@@ -112,6 +114,10 @@ export async function prepareUndone(
   if (ended !== undefined) throw controlError(ended);
   if (ran instanceof NotPreparable && params.length === 0) return { ...prepared, text };
   if (ran !== undefined) throw ran;
+  if (prepared.isTooWide) {
+    wire.send(protocol.closeStatement(prepared.id));
+    throw tooWideError();
+  }
   return prepared;
 }
 
@@ -128,6 +134,7 @@ export function createPrepareReader(
   const prepared: Prepared = {
     id: 0,
     columns: [],
+    isTooWide: false,
     parameterCount: 0,
     preparedAt: performance.now(),
     expected: new ExpectedTypes(untyped),
@@ -137,6 +144,7 @@ export function createPrepareReader(
   };
   let reader = new protocol.ColumnReader(0, false);
   let parametersLeft = 0;
+  let packets = 0;
   let seen = -1;
   // An EOF packet ends each of the two lists.
   const lists = (count: number) => (count > 0 ? count + 1 : 0);
@@ -148,10 +156,13 @@ export function createPrepareReader(
   const response: Response = (source, start, end) => {
     if (seen < 0) {
       prepared.id = source.readUInt32LE(start + 1);
-      reader = new protocol.ColumnReader(source.readUInt16LE(start + 5), hasExtended);
+      const columnCount = source.readUInt16LE(start + 5);
+      prepared.isTooWide = columnCount > protocol.columnsMax;
+      reader = new protocol.ColumnReader(prepared.isTooWide ? 0 : columnCount, hasExtended);
       prepared.columns = reader.columns;
       prepared.parameterCount = source.readUInt16LE(start + 7);
       parametersLeft = lists(prepared.parameterCount);
+      packets = parametersLeft + lists(columnCount);
     } else if (parametersLeft > 0) {
       prepared.expected.read(seen, source, end);
       parametersLeft--;
@@ -160,7 +171,7 @@ export function createPrepareReader(
       reader.read(source, start, end);
     }
     seen++;
-    return seen === lists(prepared.parameterCount) + lists(reader.count);
+    return seen === packets;
   };
   return { prepared, response };
 }
