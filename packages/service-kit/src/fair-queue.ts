@@ -22,6 +22,10 @@ export class FairQueue<T> {
     return undefined;
   }
 
+  has(key: string, item: T): boolean {
+    return this.#queues.get(key)?.includes(item) ?? false;
+  }
+
   remove(key: string, item: T): boolean {
     const queue = this.#queues.get(key);
     const index = queue?.indexOf(item) ?? -1;

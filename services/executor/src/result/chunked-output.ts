@@ -34,11 +34,11 @@ export interface OutputSchedule {
 
 /** Collects the bytes of one answer and sends them in chunks. */
 export class ChunkedOutput implements Flow {
+  readonly accountId: string;
   protected readonly out = new ByteWriter(1_024);
   readonly #scheduler: FairScheduler;
   readonly #timer: FlushTimer;
   readonly #heldBytes: HeldBytes;
-  readonly #accountId: string;
   /** After so many bytes it takes turns. */
   readonly #freeBytes: number;
   readonly #slackBytes: number;
@@ -74,7 +74,7 @@ export class ChunkedOutput implements Flow {
     this.#scheduler = scheduler;
     this.#timer = timer;
     this.#heldBytes = held;
-    this.#accountId = accountId;
+    this.accountId = accountId;
     this.#freeBytes = compresses ? 0 : largeBytes;
     this.#slackBytes = compresses ? slackBytes.block : slackBytes.row;
     this.#reply = reply;
@@ -166,7 +166,7 @@ export class ChunkedOutput implements Flow {
     this.#scheduler.leave(this);
     this.out.position = 0;
     this.#reply = endedReply;
-    for (const { length } of this.#held.splice(0)) this.#heldBytes.release(this.#accountId, length);
+    for (const { length } of this.#held.splice(0)) this.#heldBytes.release(this.accountId, length);
     this.#onSent();
   }
 
@@ -197,7 +197,7 @@ export class ChunkedOutput implements Flow {
 
   #hold(bytes: Buffer): void {
     try {
-      this.#heldBytes.hold(this.#accountId, bytes.length);
+      this.#heldBytes.hold(this.accountId, bytes.length);
     } catch (err) {
       freeBuffer(bytes);
       throw err;
@@ -211,7 +211,7 @@ export class ChunkedOutput implements Flow {
       const piece = bytes.subarray(0, chunkBytes.max);
       if (piece.length === bytes.length) this.#held.shift();
       else this.#held[0] = bytes.subarray(piece.length);
-      this.#heldBytes.release(this.#accountId, piece.length);
+      this.#heldBytes.release(this.accountId, piece.length);
       const last = this.#hasEnded && this.#held.length === 0;
       if (!this.#reply.chunk(piece, last)) this.#isReaderBehind = true;
     }

@@ -1,7 +1,10 @@
 /** The turns of large answers. */
 
+import { FairQueue } from '@datahub/service-kit/fair-queue';
+
 /** A large answer. The scheduler resumes it when its turn begins, and pauses it when its turn has taken too long. */
 export interface Flow {
+  readonly accountId: string;
   resume(): void;
   pause(): void;
 }
@@ -24,13 +27,13 @@ const defaults: SchedulerOptions = { flowsMax: 2, turnMs: 15, smallFirstMs: 100,
 /**
  * Large answers take turns, so that the process can serve small ones in between. The database meanwhile fills the
  * buffers of its socket, so no throughput is lost. A turn ends with each chunk, since a fast source has megabytes ready
- * that would be read without a break. In small-first mode the scheduler also pauses between turns, so that small answers
- * get the CPU.
+ * that would be read without a break. The accounts share the turns, so many answers of one do not delay those of another.
+ * In small-first mode the scheduler also pauses between turns, so that small answers get the CPU.
  */
 export class FairScheduler {
   readonly #options: SchedulerOptions;
   readonly #flowing = new Set<Flow>();
-  readonly #waiting = new Set<Flow>();
+  readonly #waiting = new FairQueue<Flow>();
   #rotation: NodeJS.Timeout | undefined;
   #isAdmitting = false;
   /** When the last turn began. */
@@ -58,7 +61,7 @@ export class FairScheduler {
       this.#flowing.add(flow);
       return true;
     }
-    this.#waiting.add(flow);
+    this.#wait(flow);
     this.#scheduleRotation();
     return false;
   }
@@ -74,16 +77,20 @@ export class FairScheduler {
       return;
     }
     this.#flowing.delete(flow);
-    this.#waiting.add(flow);
+    this.#wait(flow);
     this.#admitSoon();
     this.#scheduleRotation();
   }
 
   /** Removes a flow that waits for its reader or has ended. */
   leave(flow: Flow): void {
-    this.#waiting.delete(flow);
+    this.#waiting.remove(flow.accountId, flow);
     if (this.#flowing.delete(flow) && this.#waiting.size > 0) this.#admitSoon();
     this.#scheduleRotation();
+  }
+
+  #wait(flow: Flow): void {
+    if (!this.#waiting.has(flow.accountId, flow)) this.#waiting.push(flow.accountId, flow);
   }
 
   #hasRoom(): boolean {
@@ -92,9 +99,9 @@ export class FairScheduler {
 
   #admit(): void {
     this.#begunAt = performance.now();
-    for (const flow of this.#waiting) {
-      if (!this.#hasRoom()) return;
-      this.#waiting.delete(flow);
+    for (let left = this.#waiting.size; left > 0 && this.#hasRoom(); left--) {
+      const flow = this.#waiting.shift();
+      if (flow === undefined) return;
       this.#flowing.add(flow);
       flow.resume();
     }
@@ -127,7 +134,7 @@ export class FairScheduler {
       flow.pause();
     }
     this.#admit();
-    for (const flow of over) this.#waiting.add(flow);
+    for (const flow of over) this.#wait(flow);
     this.#admit();
     this.#scheduleRotation();
   }

@@ -10,6 +10,7 @@ afterEach(() => {
 
 function createFlow(): Flow & { flows: boolean } {
   const flow = {
+    accountId: 'a',
     flows: false,
     resume: () => {
       flow.flows = true;
@@ -70,11 +71,16 @@ it('queues a flow once, however often it enters', () => {
 });
 
 /** Flows that send a chunk `chunkMs` after their turn has begun; counts the turns. */
-function send(count: number, chunkMs: number, firstChunkMs = chunkMs) {
+function send(
+  count: number,
+  chunkMs: number,
+  { firstChunkMs = chunkMs, accountOf = (_: number): string => 'a' } = {},
+) {
   const scheduler = new FairScheduler({ ...options, pauseMs: 2, smallFirstMs: 100 });
   const seen = Array.from({ length: count }, () => 0);
   const flows = seen.map((_, i) => {
     const flow: Flow = {
+      accountId: accountOf(i),
       resume: () => {
         seen[i] = (seen[i] as number) + 1;
         setTimeout(() => scheduler.yieldTurn(flow), seen[i] === 1 ? firstChunkMs : chunkMs);
@@ -95,6 +101,13 @@ it('ends a turn after each chunk, and resumes a single flow at once', () => {
   vi.advanceTimersByTime(100);
   expect(Math.max(...several.seen) - Math.min(...several.seen)).toBeLessThanOrEqual(3);
   expect(several.seen.reduce((a, b) => a + b)).toBeGreaterThan(80);
+});
+
+it('divides the turns among the accounts', () => {
+  const { seen } = send(61, 1, { accountOf: (i) => (i === 0 ? 'b' : 'a') });
+  vi.advanceTimersByTime(600);
+  const share = (seen[0] as number) / seen.reduce((a, b) => a + b);
+  expect(share).toBeGreaterThan(0.25);
 });
 
 it('pauses between turns in small-first mode, however often turns were yielded', () => {
@@ -126,10 +139,11 @@ it.each([
   ['after a source needed an hour for the first rows', { idleMs: 0, firstChunkMs: 3_600_000 }],
 ])('pauses by the turn before it, %s', (_, { idleMs, firstChunkMs }) => {
   vi.advanceTimersByTime(idleMs);
-  const { scheduler, seen } = send(1, 1, firstChunkMs);
+  const { scheduler, seen } = send(1, 1, { firstChunkMs });
   vi.advanceTimersByTime(firstChunkMs - 1);
   scheduler.noteSmall();
-  const other: Flow = { resume: () => setTimeout(() => scheduler.yieldTurn(other), 1), pause: () => {} };
+  const resume = () => void setTimeout(() => scheduler.yieldTurn(other), 1);
+  const other: Flow = { accountId: 'a', resume, pause: () => {} };
   expect(scheduler.enter(other)).toBe(false);
   for (let i = 0; i < 300; i++) {
     scheduler.noteSmall();
