@@ -25,7 +25,7 @@ export interface LookupContext {
   signal: AbortSignal;
 }
 
-/** All addresses of a host, as texts. Rejects if there is none. */
+/** The addresses of a host that may be dialled, as texts. Rejects if there is none. */
 export type Resolve = (host: string, ctx: LookupContext) => Promise<readonly string[]>;
 
 export interface CheckedAddress {

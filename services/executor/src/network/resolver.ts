@@ -12,7 +12,7 @@ import type { Services } from '../ports/engine.ts';
 import type { LookupContext, Resolve } from './address-policy.ts';
 import { createLocalNames, type LocalNames } from './host-names.ts';
 
-/** All addresses of a full name, or none. Rejects if the name servers do not respond in time. */
+/** The first addresses of a full name, or none. Rejects if the name servers do not respond in time. */
 export type QueryNameServers = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 export interface ResolveOptions {
@@ -22,8 +22,17 @@ export interface ResolveOptions {
   querySystem?: (host: string) => Promise<readonly string[]>;
 }
 
-/** Each permit is a socket for at most a few seconds. */
-const networkLimits = { allMax: 256, accountMax: 32, waitingMax: 1_000 };
+/**
+ * Of each family. An answer has up to 4,000, each of which is checked, dialled and counted as a log-in: those of 40 names
+ * took seconds.
+ */
+const addressesMax = 16;
+
+/**
+ * Each permit is a socket for at most a few seconds, and then up to 20 ms of the main thread, in which c-ares reads answers
+ * of 64 KB.
+ */
+const networkLimits = { allMax: 256, accountMax: 6, waitingMax: 1_000 };
 /** Each permit is one of the four threads for up to a minute. */
 const systemLimits = { allMax: 2, accountMax: 1, waitingMax: 1_000 };
 
@@ -74,7 +83,9 @@ export function createNameServerQuery(servers?: readonly string[]): QueryNameSer
     if (servers) resolver.setServers(servers);
     using _listening = onAbort(signal, () => resolver.cancel());
     const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-    const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    const addresses = answers.flatMap((answer) =>
+      answer.status === 'fulfilled' ? answer.value.slice(0, addressesMax) : [],
+    );
     const silent = answers.find((answer) => answer.status === 'rejected' && noAnswer.has(answer.reason.code));
     // Do not ask the system: it would query the same servers, and wait longer.
     if (addresses.length === 0 && silent !== undefined) {
@@ -84,8 +95,10 @@ export function createNameServerQuery(servers?: readonly string[]): QueryNameSer
   };
 }
 
-const lookupAll = async (host: string) =>
-  (await lookup(host, { all: true, order: 'verbatim' })).map(({ address }) => address);
+const lookupAll = async (host: string) => {
+  const found = await lookup(host, { all: true, order: 'verbatim' });
+  return found.slice(0, 2 * addressesMax).map(({ address }) => address);
+};
 
 export type ServiceResolve = (service: string, name: string, ctx: LookupContext) => Promise<Services>;
 
@@ -96,7 +109,7 @@ export interface ServiceResolveOptions {
   timeoutMs?: number;
 }
 
-const serviceLimits = { allMax: 64, accountMax: 8, waitingMax: 1_000 };
+const serviceLimits = { allMax: 64, accountMax: 4, waitingMax: 1_000 };
 
 /** Resolves the SRV (RFC 2782) and TXT records of a name, fairly by account. */
 export function createServiceResolve(options: ServiceResolveOptions = {}): ServiceResolve {

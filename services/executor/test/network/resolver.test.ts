@@ -113,6 +113,17 @@ test('the network is asked for the addresses of both families', async () => {
   expect(await ask('six.example', asker().signal)).toEqual(['2001:db8::2']);
 });
 
+test('of a name with many addresses, only some are dialled', async () => {
+  const many = (bytes: number[]) => Array.from({ length: 60 }, (_, i) => [...bytes, i]);
+  const { ask } = await startServer({
+    'many.example A': many([8, 8, 8]),
+    'many.example AAAA': many(documentation),
+  });
+  const addresses = await ask('many.example', asker().signal);
+  expect(addresses.filter((address) => address.includes('.'))).toHaveLength(16);
+  expect(addresses).toHaveLength(32);
+});
+
 test('a name that the name servers do not know has no address', async () => {
   const { ask } = await startServer({});
   expect(await ask('gone.example', asker().signal)).toEqual([]);
