@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { watch } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { takeBackup } from '../../services/hub/src/commands/backup.ts';
 import { openHub } from '../../services/hub/src/compose.ts';
 import { startDistributed } from '../../services/hub/src/distributed.ts';
 import { createApi } from '../support/api.ts';
@@ -103,6 +105,29 @@ describe('a backup', () => {
     );
     await restored.close();
   });
+
+  it.each(['the hub', 'a stopped hub'])(
+    'that is cancelled between its files leaves none, and the older ones: of %s',
+    async (form) => {
+      const hub = await openHub(env());
+      if (form === 'a stopped hub') await hub.close();
+      const copy = join(dir, 'copy');
+      await mkdir(copy);
+      for (const name of ['catalog.db', 'ml.db']) await writeFile(join(copy, name), 'older');
+      const cancelling = new AbortController();
+      const watching = watch(copy, (_, name) => {
+        if (name === 'catalog.db' || name === 'catalog.db.new') cancelling.abort();
+      });
+      const options = { directory: copy, overwrite: true, print: () => {}, signal: cancelling.signal };
+      await expect(takeBackup(env(), options)).rejects.toThrow('cancelled');
+      watching.close();
+      const left = await Promise.all(
+        (await readdir(copy)).map(async (name) => (await stat(join(copy, name))).size),
+      );
+      expect(left).toEqual([5, 5]);
+      if (form === 'the hub') await hub.close();
+    },
+  );
 
   it('runs and sends nothing by itself with DATAHUB_OWN_WORK=0, as in the documented test', async () => {
     const hub = await openHub({ ...env(), DATAHUB_OWN_WORK: '0' });

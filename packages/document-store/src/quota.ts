@@ -6,10 +6,14 @@ import type { Collection, Doc } from './document-store.ts';
 
 export interface Quota {
   /**
-   * Call this before creating one of `what`. Rejects with QUOTA_EXCEEDED. Concurrent inserts, here or in other
-   * processes, are not counted, so an account can exceed its quota by 1 %.
+   * Call this before inserting a document of `what`. Rejects with QUOTA_EXCEEDED, unless an earlier attempt has inserted it.
+   * Concurrent inserts, here or in other processes, are not counted, so an account can exceed its quota by 1 %.
    */
-  requireRoom<T extends Doc>(collection: Collection<T>, accountId: string, what: string): Promise<void>;
+  requireRoom<T extends Doc>(
+    collection: Collection<T>,
+    doc: Pick<Doc, 'accountId' | 'id'>,
+    what: string,
+  ): Promise<void>;
 }
 
 const cachedCountsMax = 10_000;
@@ -20,7 +24,7 @@ export function createQuota(max: number): Quota {
   /** How many more an account may create before they are counted again, because counting takes time linear in them. */
   const credits = new LRUCache<string, number>({ max: cachedCountsMax });
   return {
-    requireRoom: async (collection, accountId, what) => {
+    requireRoom: async (collection, { accountId, id }, what) => {
       const key = `${what} ${accountId}`;
       const credit = credits.get(key) ?? 0;
       if (credit > 0) {
@@ -29,6 +33,7 @@ export function createQuota(max: number): Quota {
       }
       const count = await collection.count({ accountId });
       if (count >= max) {
+        if ((await collection.get(accountId, id)) !== null) return;
         throw new HubError(
           'QUOTA_EXCEEDED',
           `The account has ${count} ${what} already, and ${max} are allowed. Delete what is not needed, or ask the operator for more.`,

@@ -22,7 +22,7 @@ async function fill(
   const quota = createQuota(max);
   for (let count = made; count < upTo; count++) {
     try {
-      await quota.requireRoom(things, accountId, 'things');
+      await quota.requireRoom(things, { accountId, id: 'new' }, 'things');
     } catch (err) {
       expect(err).toMatchObject({ code: 'QUOTA_EXCEEDED' });
       return count;
@@ -41,16 +41,16 @@ describe('an account with a quota', () => {
   it('makes more once something is deleted', async () => {
     const accountId = newAccount();
     const quota = createQuota(1);
-    await quota.requireRoom(things, accountId, 'things');
+    await quota.requireRoom(things, { accountId, id: 'new' }, 'things');
     await things.insert({ id: 'a', accountId, version: 1 });
-    const refused = quota.requireRoom(things, accountId, 'things');
+    const refused = quota.requireRoom(things, { accountId, id: 'new' }, 'things');
     await expect(refused).rejects.toMatchObject({
       code: 'QUOTA_EXCEEDED',
       message:
         'The account has 1 things already, and 1 are allowed. Delete what is not needed, or ask the operator for more.',
     });
     await things.delete(accountId, 'a');
-    await quota.requireRoom(things, accountId, 'things');
+    await quota.requireRoom(things, { accountId, id: 'new' }, 'things');
   });
 
   it('does not depend on what others have', async () => {
@@ -65,7 +65,9 @@ describe('an account with a quota', () => {
     for (let refused = 0; refused < 2; ) {
       refused = 0;
       for (const quota of quotas) {
-        const answer = await quota.requireRoom(things, accountId, 'things').catch((err) => err);
+        const answer = await quota
+          .requireRoom(things, { accountId, id: 'new' }, 'things')
+          .catch((err) => err);
         if (answer !== undefined) refused++;
         else await things.insert({ id: `s${count++}`, accountId, version: 1 });
       }

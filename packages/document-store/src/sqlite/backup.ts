@@ -35,7 +35,8 @@ export async function copySqliteFile(db: DatabaseSync, path: string, options: Ba
   }
 }
 
-function requireAbsent(path: string, overwrite: boolean): void {
+/** Throws CONFLICT for a file that may not be replaced. */
+export function requireAbsent(path: string, overwrite: boolean): void {
   // SQLite would apply the log of an older file to the new one.
   const used = [`${path}-wal`, `${path}-journal`].find((one) => existsSync(one));
   if (used !== undefined) {
@@ -110,6 +111,8 @@ async function copy({ db, partial, file, options }: Copying): Promise<void> {
   } finally {
     await syncing;
   }
+  // A second sync would succeed without what the first one lost.
+  if (syncFailure !== undefined) throw syncFailure;
   await file.datasync();
 }
 

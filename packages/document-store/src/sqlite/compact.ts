@@ -4,7 +4,7 @@ import { chmod, chown, open, realpath, rename, rm, stat } from 'node:fs/promises
 import { requireSpace, syncDirectory } from './backup.ts';
 import { fromSqlite } from './errors.ts';
 import { prepareSchema } from './schema.ts';
-import { openFile } from './store.ts';
+import { draftOf, openFile } from './store.ts';
 
 export interface Compacted {
   bytesBefore: number;
@@ -17,11 +17,10 @@ export interface Compacted {
  */
 export async function compactSqliteFile(named: string): Promise<Compacted> {
   const path = await realpath(named);
-  const draft = `${path}.compact`;
-  // Of an interrupted run.
-  await rm(draft, { force: true });
+  const draft = draftOf(path);
   const db = openFile(path, {});
   try {
+    await rm(draft, { force: true });
     // Refuses files that are no store.
     prepareSchema(db, []);
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
@@ -36,9 +35,11 @@ export async function compactSqliteFile(named: string): Promise<Compacted> {
     const { mode, uid, gid } = await stat(path);
     await chmod(draft, mode & 0o777);
     await chown(draft, uid, gid);
-    // Deletes the log of the old file, which does not belong to the new one.
-    db.close();
+    // Deletes the log of the old file, which does not belong to the new one. The lock stays until the file is replaced: a
+    // hub that opened the old one before would write into a file that is gone.
+    db.exec('PRAGMA journal_mode = DELETE');
     await rename(draft, path);
+    db.close();
     await syncDirectory(path);
     return { bytesBefore, bytesAfter: (await stat(path)).size };
   } catch (err) {

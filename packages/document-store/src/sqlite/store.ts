@@ -1,4 +1,4 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -36,6 +36,7 @@ export function openSqliteStore(
   const shapes = toShapes(specs);
   const db = openFile(path, options);
   try {
+    if (path !== ':memory:') rmSync(draftOf(realpathSync(path)), { force: true });
     prepareSchema(db, shapes);
     const urgent = new Set(specs.filter((spec) => spec.urgentDeletes).map(({ name }) => name));
     const reserve = urgent.size === 0 || path === ':memory:' ? noReserve : openReserve(path);
@@ -47,14 +48,22 @@ export function openSqliteStore(
   }
 }
 
+/** The file that `compactSqliteFile` writes. If it is interrupted, the next run or the next start removes it. */
+export const draftOf = (path: string): string => `${path}.compact`;
+
 export function openFile(path: string, { pagesMax }: SqliteOptions): DatabaseSync {
   if (path !== ':memory:') createFile(path);
   let db: DatabaseSync | undefined;
   try {
+    const file = inodeOf(path);
     db = new DatabaseSync(path, { timeout: 0, enableForeignKeyConstraints: false });
     db.exec('PRAGMA locking_mode = EXCLUSIVE');
+    // From this read on, nobody replaces the file. It may have been replaced just before.
+    const isEmpty = pragma(db, 'page_count') === 0;
+    if (inodeOf(path) !== file)
+      throw unavailable('The store file was replaced while it was opened. Try again.');
     // An older file is converted by `compactSqliteFile`. In a file that has it, the pragma would write.
-    if (pragma(db, 'page_count') === 0) db.exec('PRAGMA auto_vacuum = INCREMENTAL');
+    if (isEmpty) db.exec('PRAGMA auto_vacuum = INCREMENTAL');
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
     db.exec('PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864');
     if (pagesMax !== undefined) db.exec(`PRAGMA max_page_count = ${pagesMax}`);
@@ -71,6 +80,8 @@ export function openFile(path: string, { pagesMax }: SqliteOptions): DatabaseSyn
     );
   }
 }
+
+const inodeOf = (path: string): number => (path === ':memory:' ? 0 : statSync(path).ino);
 
 /** Creates the file for its owner only. An existing file is not opened here, because closing it would drop its lock. */
 function createFile(path: string): void {
@@ -117,7 +128,7 @@ function createStore(
   };
   for (const shape of shapes) collections.set(shape.name, createSqliteCollection(context, shape));
   const closing = new AbortController();
-  const copies = new Set<Promise<void>>();
+  const copies = new Map<string, Promise<void>>();
   return {
     collection: (name) => find(name).typed(),
     async settle() {
@@ -135,16 +146,18 @@ function createStore(
     },
     async backup(path, options = {}) {
       if (!db.isOpen) throw unavailable('The store is closed.');
+      // With `overwrite`, the second would remove the file that the first one writes.
+      if (copies.has(path)) throw new HubError('CONFLICT', `Another backup to ${path} is running.`);
       const signals = [closing.signal, ...(options.signal === undefined ? [] : [options.signal])];
       const copying = copySqliteFile(db, path, { ...options, signal: AbortSignal.any(signals) });
-      copies.add(copying);
-      await copying.finally(() => copies.delete(copying));
+      copies.set(path, copying);
+      await copying.finally(() => copies.delete(path));
     },
     shrink: (pagesMax) => commits.run(() => freePages(db, pagesMax)),
     async close() {
       closing.abort();
       // The file must stay open until they have ended.
-      await Promise.allSettled(copies);
+      await Promise.allSettled(copies.values());
       await commits.close();
       if (db.isOpen) log.close(() => db.close());
     },

@@ -123,6 +123,15 @@ describe('a copy of the embedded store', () => {
     expect(existsSync(join(dir, 'other.db.partial'))).toBe(false);
   });
 
+  it('is refused while another one is written to the same file', async () => {
+    const begun = Promise.withResolvers<void>();
+    const first = store.backup(copy, { overwrite: true, onProgress: () => begun.resolve() });
+    await begun.promise;
+    await expect(store.backup(copy, { overwrite: true })).rejects.toThrow(/Another backup to .* is running/);
+    await first;
+    await openSqliteStore(copy, specs).close();
+  });
+
   it('is not put beside the log of another file, its own store’s neither', async () => {
     const own = expect.objectContaining({ code: 'CONFLICT', message: expect.stringContaining('hub.db-wal') });
     await expect(store.backup(join(dir, 'hub.db'), { overwrite: true })).rejects.toEqual(own);

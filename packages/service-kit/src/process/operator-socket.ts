@@ -1,7 +1,8 @@
 /**
  * A Unix socket for the operator's commands to a process with an embedded store, which only one process can open. Its
  * directory is accessible to the hub's user only. A connection carries one request in JSON; the answer is lines of JSON,
- * any number of `{"progress":…}` and then `{"value":…}` or `{"fault":"…"}`.
+ * any number of `{"progress":…}` and then `{"value":…}` or `{"fault":"…"}`. `{"cancel":REQUEST}` cancels the same request of
+ * another connection, which then gets its answer.
  */
 
 import { chmod, rm } from 'node:fs/promises';
@@ -16,6 +17,8 @@ import { createDirectory } from './create-directory.ts';
 const requestBytesMax = 65_536;
 /** The longest silence of the other side. A longer command reports its progress. */
 const timeoutMs = 10_000;
+/** How long a client waits for the end of a command that it has cancelled. A hub of an older release does not hear it. */
+const cancelledMs = 5_000;
 
 export interface OperatorCall {
   onProgress: (progress: object) => void;
@@ -33,11 +36,12 @@ export interface OperatorSocketOptions {
 export async function openOperatorSocket(options: OperatorSocketOptions): Promise<Closable> {
   const { path, logger } = options;
   const stopping = new AbortController();
+  const running = new Set<RunningCommand>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.setTimeout(timeoutMs, () => socket.destroy());
     // The `close` event follows.
     socket.on('error', () => {});
-    serve(socket, options, stopping.signal).catch((err) => {
+    serve(socket, options, { stopping: stopping.signal, running }).catch((err) => {
       logger.warn({ event: 'operator.failed', err }, 'an operator’s command failed');
       socket.destroy();
     });
@@ -64,15 +68,27 @@ export async function openOperatorSocket(options: OperatorSocketOptions): Promis
   };
 }
 
+interface RunningCommand {
+  text: string;
+  cancel(): void;
+}
+
 async function serve(
   socket: Socket,
   { handle, logger }: OperatorSocketOptions,
-  stopping: AbortSignal,
+  { stopping, running }: { stopping: AbortSignal; running: Set<RunningCommand> },
 ): Promise<void> {
   const gone = new AbortController();
   socket.once('close', () => gone.abort());
   const request = JSON.parse(await readRequest(socket));
   const line = (message: object) => `${JSON.stringify(message)}\n`;
+  if (request?.cancel !== undefined) {
+    const text = JSON.stringify(request.cancel);
+    for (const one of running) if (one.text === text) one.cancel();
+    return void socket.end(line({ value: {} }));
+  }
+  const own = { text: JSON.stringify(request), cancel: () => gone.abort() };
+  running.add(own);
   const result = await handle(request, {
     onProgress: (progress) => socket.write(line({ progress })),
     signal: AbortSignal.any([gone.signal, stopping]),
@@ -84,6 +100,7 @@ async function serve(
       return { fault: 'The command failed. See the log of the hub for the reason.' };
     },
   );
+  running.delete(own);
   socket.end(line(result));
 }
 
@@ -106,7 +123,7 @@ interface Line {
 
 export interface OperatorCommandOptions {
   onProgress?: (progress: object) => void;
-  /** Cancels the command here and at the hub. */
+  /** Cancels the command at the hub, and waits for its end. */
   signal?: AbortSignal | undefined;
 }
 
@@ -119,21 +136,28 @@ export async function sendOperatorCommand(
   const socket = await dial(path);
   if (socket === undefined) return undefined;
   socket.setTimeout(timeoutMs, () => socket.destroy(new Error('The hub did not answer in time.')));
-  const cancel = () => socket.destroy(new Error('The command was cancelled.'));
-  using _listening = signal && onAbort(signal, cancel);
   socket.end(JSON.stringify(command));
+  let givingUp: NodeJS.Timeout | undefined;
+  const cancel = () => {
+    givingUp = setTimeout(() => socket.destroy(cancelled()), cancelledMs);
+    sendOperatorCommand(path, { cancel: command }).catch(() => {});
+  };
+  using _listening = signal && onAbort(signal, cancel);
   try {
     for await (const text of linesOf(socket)) {
       const { progress, value, fault } = JSON.parse(text) as Line;
-      if (fault !== undefined) throw new Error(fault);
+      if (fault !== undefined) throw signal?.aborted ? cancelled() : new Error(fault);
       if (progress === undefined) return value ?? {};
       onProgress(progress);
     }
     throw new Error('The hub closed the connection before it answered.');
   } finally {
+    clearTimeout(givingUp);
     socket.destroy();
   }
 }
+
+const cancelled = () => new Error('The command was cancelled.');
 
 async function* linesOf(socket: Socket): AsyncIterable<string> {
   let rest = '';

@@ -58,6 +58,26 @@ describe('the operator’s socket', () => {
     expect(await sendOperatorCommand(join(dir, 'file'), {})).toBeUndefined();
   });
 
+  it('tells a client that cancels its command only when the command has ended', async () => {
+    const ended: string[] = [];
+    await open(async (request, { signal }) => {
+      const { name } = request as { name: string };
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      ended.push(name);
+      throw new HubError('UNAVAILABLE', 'It was stopped.');
+    });
+    const leaving = new AbortController();
+    const other = sendOperatorCommand(path, { name: 'other' });
+    const refused = expect(other).rejects.toThrow('It was stopped.');
+    const left = sendOperatorCommand(path, { name: 'left' }, { signal: leaving.signal });
+    setTimeout(() => leaving.abort(), 50);
+    await expect(left).rejects.toThrow('The command was cancelled.');
+    expect(ended).toEqual(['left']);
+    await opened?.close();
+    await refused;
+  });
+
   it('cancels a command whose client is gone, and all commands when it closes', async () => {
     const ends: Promise<void>[] = [];
     await open((_request, { onProgress, signal }) => {

@@ -92,7 +92,6 @@ function createCreateBoard(catalog: Catalog): BoardCalls['createBoard'] {
     const hub = await loadHub(catalog, principal, hubId);
     const checked = checkSettings(settings);
     await requireNoSecrets(catalog, { accountId, hubId: hub.id }, checked);
-    await catalog.quota.requireRoom(store.boards, accountId, 'boards');
     const dates = { createdAt: nowMs, updatedAt: null };
     const board = {
       ...checked,
@@ -102,6 +101,7 @@ function createCreateBoard(catalog: Catalog): BoardCalls['createBoard'] {
       hubId: hub.id,
       ...dates,
     };
+    await catalog.quota.requireRoom(store.boards, board, 'boards');
     const entry = auditEntry(catalog, ctx, { rpc: 'createBoard', resourceId: board.id });
     const made = await insertOnce(store.boards, board, entry).catch((err) => {
       throw toTaken(err, board.path);

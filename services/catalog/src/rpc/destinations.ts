@@ -134,10 +134,12 @@ function createCreate(catalog: Catalog): DestinationCalls['createDestination'] {
     const { principal, accountId, nowMs, createId } = makeContext(catalog, ctx);
     const checked = checkDestination(requireSettings(settings));
     await requireHubs(catalog, principal, checked);
+    const id = createId('dest', nowMs);
+    // By an earlier attempt, which has also asked the recipient.
+    if ((await store.destinations.get(accountId, id)) !== null) throw madeBefore(id);
     if ((await store.destinations.count({ accountId })) >= destinationsMax)
       throw new HubError('QUOTA_EXCEEDED', `An account can have ${destinationsMax} destinations.`);
     await requireMayMail(catalog, { accountId, mailTo: checked.mailTo });
-    const id = createId('dest', nowMs);
     const secret = createSecret();
     const sealed = await catalog.seal(secret, secretBinding(id));
     if (checked.mailTo !== undefined && catalog.mail === undefined) throw mailIsOff();
@@ -153,14 +155,16 @@ function createCreate(catalog: Catalog): DestinationCalls['createDestination'] {
     };
     const entry = auditEntry(catalog, ctx, { rpc: 'createDestination', resourceId: id });
     const made = [entry, ...(await askRecords(catalog, destination))];
-    if ((await insertOnce(store.destinations, destination, made)) !== destination)
-      throw new HubError(
-        'IDEMPOTENCY_CONFLICT',
-        `The first request with this Idempotency-Key created ${id}. Its answer with the secret was lost. Rotate the secret to get a new one.`,
-      );
+    if ((await insertOnce(store.destinations, destination, made)) !== destination) throw madeBefore(id);
     return { destination: toDestination(destination, { whole: true }), secret };
   };
 }
+
+const madeBefore = (id: string) =>
+  new HubError(
+    'IDEMPOTENCY_CONFLICT',
+    `The first request with this Idempotency-Key created ${id}. Its answer with the secret was lost. Rotate the secret to get a new one.`,
+  );
 
 function createUpdate(catalog: Catalog): DestinationCalls['updateDestination'] {
   const { store } = catalog;

@@ -38,10 +38,10 @@ export function createFolderCalls(catalog: Catalog) {
       const nodeId = parentNodeId ?? hub.queriesNodeId;
       const parent = categoryOf(hub, nodeId) ?? (await findFolder(catalog, hub, nodeId));
       if (parent === undefined) throw notFound('parent node');
-      await requireRoom(catalog, context.accountId, hubId);
       if ((await levelInStore(catalog, context.accountId, nodeId)) >= levelsMax) throw tooDeep();
       const folder = makeFolder({ label, hub, parent }, context);
-      await catalog.quota.requireRoom(store.folders, folder.accountId, 'folders');
+      await requireRoom(catalog, folder);
+      await catalog.quota.requireRoom(store.folders, folder, 'folders');
       const made = await insertInHub(catalog, {
         collection: store.folders,
         doc: folder,
@@ -79,8 +79,9 @@ export function createFolderCalls(catalog: Catalog) {
   } satisfies Partial<Calls<typeof CatalogServiceService>>;
 }
 
-async function requireRoom({ store }: Catalog, accountId: string, hubId: string): Promise<void> {
+async function requireRoom({ store }: Catalog, { accountId, hubId, id }: FolderDoc): Promise<void> {
   if ((await store.folders.count({ accountId, where: { hubId } })) < foldersMax) return;
+  if ((await store.folders.get(accountId, id)) !== null) return;
   throw new HubError('CONFLICT', `A hub has at most ${foldersMax} folders.`);
 }
 

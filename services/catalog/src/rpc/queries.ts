@@ -63,7 +63,7 @@ export function createQueryCalls(catalog: Catalog) {
       const mark = { isGiven: true, mayGrant: mayGrantQuery(context.principal, made) };
       const query = stampNew(markName({ ...made, path: undefined }, made, mark), context.principal.keyId);
       const warnings = catalog.checkStatement(query, source, true);
-      await catalog.quota.requireRoom(store.queries, query.accountId, 'queries');
+      await catalog.quota.requireRoom(store.queries, query, 'queries');
       const created = await insertInHub(catalog, {
         collection: store.queries,
         doc: query,

@@ -111,7 +111,6 @@ function createCreateWatch(catalog: Catalog): WatchCalls['createWatch'] {
       wanted,
       await loadWatched(catalog, principal, { ...wanted, hubId: hub.id }),
     );
-    await catalog.quota.requireRoom(store.watches, accountId, 'watches');
     const watch: WatchDoc = {
       ...checked,
       id: createId('wtch', nowMs),
@@ -122,6 +121,7 @@ function createCreateWatch(catalog: Catalog): WatchCalls['createWatch'] {
       createdAt: nowMs,
       updatedAt: null,
     };
+    await catalog.quota.requireRoom(store.watches, watch, 'watches');
     const entry = auditEntry(catalog, ctx, { rpc: 'createWatch', resourceId: watch.id });
     const state = firstState(catalog, watch);
     const made = await insertWatch(catalog, watch, [{ collection: 'watchStates', doc: state }, entry]);

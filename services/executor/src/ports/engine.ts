@@ -364,10 +364,9 @@ export class SetUpFailed extends HubError {
 /** The connection failed, and the statement certainly had no effect, so any statement may be repeated. */
 export class NothingRan extends HubError {
   constructor(cause: unknown) {
-    super('SOURCE_UNREACHABLE', 'The connection to the source broke before the statement ran. Try again.', {
-      cause,
-      retryable: true,
-    });
+    // It may have run in a transaction that was undone.
+    const text = 'The connection to the source broke before the statement took effect. Try again.';
+    super('SOURCE_UNREACHABLE', text, { cause, retryable: true });
   }
 }
 

@@ -3,9 +3,10 @@
  * itself; otherwise this process does.
  */
 
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { openDocumentStore } from '@datahub/document-store';
+import { requireAbsent, syncDirectory } from '@datahub/document-store/sqlite/backup';
 import { sendOperatorCommand } from '@datahub/service-kit/process/operator-socket';
 import type { Environment } from '@datahub/service-kit/settings/settings';
 import { fileOf, findFiles, type StoreFile } from './store-files.ts';
@@ -24,19 +25,32 @@ const inMongodb = `The documents are in MongoDB. Copy them with its own tools wh
 const keysApart = `The backup does not contain the sealing keys: keep sealing-keys of the data directory, or the value of
 DATAHUB_SEALING_PRIVATE_KEYS, in another place. Stored credentials cannot be opened without them.`;
 
-/** Resolves with the paths of the written files. Rejects with a message for the operator. */
+/**
+ * Resolves with the paths of the written files, which get their names once all of them are complete. Rejects with a message
+ * for the operator.
+ */
 export async function takeBackup(env: Environment, options: BackupOptions): Promise<{ written: string[] }> {
-  const { directory, print } = options;
+  const { directory, overwrite, print, signal } = options;
   const { parts, present } = findFiles(env, inMongodb);
   await makeDirectory(directory);
-  const written: string[] = [];
-  for (const part of present) {
-    try {
-      written.push(await copyPart(part, options));
-    } catch (err) {
-      if (written.length > 0) print(`The backup is incomplete: it contains only ${written.join(', ')}.`);
-      throw err;
+  const copies = present.map((part) => {
+    const path = join(resolve(directory), basename(fileOf(part)));
+    return { part, path, draft: `${path}.new` };
+  });
+  const written = copies.map(({ path }) => path);
+  for (const path of written) requireAbsent(path, overwrite);
+  const drafts: string[] = [];
+  try {
+    for (const { part, draft } of copies) {
+      await copyPart(part, draft, options);
+      drafts.push(draft);
+      if (signal?.aborted) throw new Error('The command was cancelled.');
     }
+    for (const { path, draft } of copies) await rename(draft, path);
+    await syncDirectory(written[0] as string);
+  } catch (err) {
+    for (const draft of drafts) await rm(draft, { force: true });
+    throw err;
   }
   for (const absent of parts.filter((part) => !present.includes(part)))
     print(`There is no ${fileOf(absent)}, so it is not in the backup.`);
@@ -58,11 +72,10 @@ async function makeDirectory(directory: string): Promise<void> {
 
 async function copyPart(
   part: StoreFile,
-  { directory, overwrite, print, signal }: BackupOptions,
-): Promise<string> {
-  const file = basename(fileOf(part));
-  const path = join(resolve(directory), file);
-  const onProgress = createProgress(file, print);
+  path: string,
+  { overwrite, print, signal }: BackupOptions,
+): Promise<void> {
+  const onProgress = createProgress(basename(fileOf(part)), print);
   const command = { action: 'backup', path, overwrite };
   const answer =
     part.operatorSocket === undefined
@@ -71,14 +84,13 @@ async function copyPart(
           onProgress: (progress) => onProgress((progress as { share: number }).share),
           signal,
         });
-  if (answer !== undefined) return path;
+  if (answer !== undefined) return;
   const store = await openDocumentStore(part.storeUrl, []);
   try {
     await store.backup(path, { overwrite, onProgress, signal });
   } finally {
     await store.close();
   }
-  return path;
 }
 
 const shareStep = 0.1;

@@ -47,12 +47,16 @@ function createDocumentCalls(deps: ClassifierCallDeps) {
       const sameId = operationIdOf({ namespace: deps.namespace, kind: 'clfr' }, ctx.operation);
       const id = sameId ?? deps.createId('clfr', createdAt);
       const doc = { id, accountId, version: 1, name: checkName(name.trim() || randomName()), createdAt };
-      await quota.requireRoom(store.classifiers, accountId, 'classifiers');
-      await store.classifiers.insert(doc).catch((err) => {
-        // An earlier attempt of the same operation has created the classifier.
-        if (sameId === undefined || !(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
-      });
-      return { classifier: toClassifier(doc, { updatedAt: null, classes: [], version: 1 }) };
+      await quota.requireRoom(store.classifiers, doc, 'classifiers');
+      const made = await store.classifiers.insert(doc).then(
+        () => doc,
+        (err) => {
+          if (sameId === undefined || !(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
+          // An earlier attempt of the same operation has created the classifier.
+          return store.classifiers.get(accountId, sameId);
+        },
+      );
+      return { classifier: toClassifier(made ?? doc, { updatedAt: null, classes: [], version: 1 }) };
     },
 
     listClassifiers: async ({ offset, limit, name }, ctx) => {

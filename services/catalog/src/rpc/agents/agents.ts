@@ -36,7 +36,6 @@ export function createAgentCalls(catalog: Catalog) {
       const { clientId, clientName, clientHost, redirectUri, codeChallenge, scopes, hubIds } = request;
       const audience = checkConsent(request);
       for (const hubId of hubIds) await loadHub(catalog, widest(principal), hubId);
-      await catalog.quota.requireRoom(store.agents, accountId, 'agents');
       const nowMs = catalog.nowMs();
       const consent = {
         ...{ id: catalog.createId('agnt', nowMs), accountId, clientId, clientName, clientHost, audience },
@@ -45,6 +44,7 @@ export function createAgentCalls(catalog: Catalog) {
         code: { challenge: codeChallenge, redirectUri },
       };
       const { doc, code } = makeAgent(consent, nowMs);
+      await catalog.quota.requireRoom(store.agents, doc, 'agents');
       await store.agents.insert(doc, auditEntry(catalog, ctx, { rpc: 'createAgent', resourceId: doc.id }));
       await endOldestAgents(catalog, doc);
       return { code };

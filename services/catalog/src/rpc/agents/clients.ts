@@ -34,9 +34,9 @@ export function createClientCalls(catalog: Catalog) {
     createClient: async (wanted, ctx) => {
       const { principal, accountId, nowMs, createId } = makeContext(catalog, ctx);
       requireWholeAccount(principal);
-      await catalog.quota.requireRoom(store.clients, accountId, 'clients');
       const secret = createApiKey();
       const id = createId('clnt', nowMs);
+      await catalog.quota.requireRoom(store.clients, { accountId, id }, 'clients');
       const doc: ClientDoc = {
         ...{ id, accountId, version: 1, clientId: id, ...checked(wanted) },
         ...{ secretHash: hashApiKey(secret), dynamic: 0, createdAt: nowMs, expiresAt: null },
@@ -86,7 +86,9 @@ export function createClientCalls(catalog: Catalog) {
       const { accountId } = principal;
       const companion = auditEntry(catalog, ctx, { rpc: 'deleteClient', resourceId: clientId });
       if (!(await store.clients.delete(accountId, clientId, { companion }))) throw notFound('client');
-      await endAgents(catalog, { accountId, where: { clientId } });
+      await catalog.leftovers.finish(`agents of ${clientId}`, () =>
+        endAgents(catalog, { accountId, where: { clientId } }),
+      );
       return {};
     },
   } satisfies Partial<Calls<typeof CatalogServiceService>>;

@@ -110,8 +110,8 @@ async function notePerson(
     const next = { ...withoutSaid(old), ...said, version: old.version + 1, updatedAt: nowMs };
     return (await people.replace(next)) ? next : overtaken;
   }
-  await catalog.quota.requireRoom(people, accountId, 'people');
   const id = catalog.createId('prsn', nowMs);
+  await catalog.quota.requireRoom(people, { accountId, id }, 'people');
   const person = { id, accountId, version: 1, issuer, subject, identity, createdAt: nowMs, updatedAt: null };
   const made: PersonDoc = { ...person, ...said };
   return (await insertIfNew(people, made)) ? made : overtaken;

@@ -1,0 +1,49 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it, vi } from 'vitest';
+import { compactSqliteFile } from '../../src/sqlite/compact.ts';
+import { openSqliteStore } from '../../src/sqlite/store.ts';
+
+const hooks = vi.hoisted(() => ({ beforeRename: async () => {} }));
+vi.mock('node:fs/promises', async (load) => {
+  const original = await load<typeof import('node:fs/promises')>();
+  const rename: typeof original.rename = async (from, to) => {
+    await hooks.beforeRename();
+    return original.rename(from, to);
+  };
+  return { ...original, rename };
+});
+
+const dir = mkdtempSync(join(tmpdir(), 'document-store-compact-'));
+afterAll(() => rmSync(dir, { recursive: true }));
+const path = join(dir, 'hub.db');
+const notes = [{ name: 'notes' }];
+const note = { id: 'n1', accountId: 'a', version: 1 };
+
+it('lets nobody open the file that is about to be replaced', async () => {
+  await openSqliteStore(path, notes).close();
+  const refused = vi.fn();
+  hooks.beforeRename = async () => {
+    const open = async () => openSqliteStore(path, notes);
+    const store = await open().catch(refused);
+    await store?.collection('notes').insert(note);
+    await store?.close();
+  };
+  await compactSqliteFile(path);
+  expect(refused).toHaveBeenCalledWith(
+    expect.objectContaining({ message: expect.stringContaining('Another process has the store file open') }),
+  );
+  expect(readdirSync(dir)).toEqual(['hub.db']);
+  const store = openSqliteStore(path, notes);
+  await store.collection('notes').insert(note);
+  await store.close();
+});
+
+it('leaves what an interrupted run wrote to the next start, which removes it', async () => {
+  writeFileSync(`${path}.compact`, 'a part');
+  const store = openSqliteStore(path, notes);
+  expect(readdirSync(dir).filter((name) => name.endsWith('.compact'))).toEqual([]);
+  expect(await store.collection('notes').get('a', 'n1')).toEqual(note);
+  await store.close();
+});
