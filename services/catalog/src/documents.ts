@@ -20,6 +20,8 @@ export interface AccountDoc extends Doc {
   withheldLoggedAt?: number;
   /** Of the account `first`: the hashes of the keys that DATAHUB_API_KEY gave it, the newest last. */
   givenKeys?: string[];
+  /** Of the account `first`: when values of secret variables were removed from the boards of older hubs. */
+  secretsRemovedAt?: number;
   /** Of the account `first`, if catalog and ml are in one hub: ml has a store. */
   hasMl?: 1;
 }

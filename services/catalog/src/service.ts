@@ -24,6 +24,7 @@ import { sweepKeys } from './maintenance/key-sweep.ts';
 import { createLeftovers } from './maintenance/leftovers.ts';
 import { createMlFile, type MlFile } from './maintenance/ml-file.ts';
 import { removeOldRuns } from './maintenance/run-sweep.ts';
+import { removeSecretsOnce } from './maintenance/secret-sweep.ts';
 import { sweepWatches } from './maintenance/watch-sweep.ts';
 import { logWithheldOnce } from './maintenance/withheld-log.ts';
 import type { CheckStatement } from './query.ts';
@@ -133,6 +134,9 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
   });
   logWithheldOnce(store, deps).catch((err) =>
     deps.logger.warn({ event: 'sweep.failed', err }, 'reading the keys failed'),
+  );
+  removeSecretsOnce(store, deps).catch((err) =>
+    deps.logger.warn({ event: 'sweep.failed', err }, 'removing secrets from boards failed'),
   );
   sweepLeftovers(store).catch((err) => deps.logger.warn({ event: 'sweep.failed', err }, 'sweeping failed'));
 

@@ -59,7 +59,7 @@ async function firstAccount(
   if (found !== null) return { account: found, made: false };
   const id = options.createId('acct', options.nowMs);
   const { nowMs } = options;
-  const dates = { createdAt: nowMs, withheldLoggedAt: nowMs };
+  const dates = { createdAt: nowMs, withheldLoggedAt: nowMs, secretsRemovedAt: nowMs };
   const account: AccountDoc = { id, accountId: id, version: 1, name: 'first', ...dates };
   if (await insertIfNew(store.accounts, account)) return { account, made: true };
   // Another replica made it at the same time.

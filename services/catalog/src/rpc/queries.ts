@@ -28,6 +28,7 @@ import { listNamed, listPage } from '../pagination.ts';
 import { makeQuery, type NewQuery } from '../query.ts';
 import { deleteOrphans, stampNew } from '../query-version.ts';
 import { readBroken, readStates, stateOf } from '../signature.ts';
+import { requireNotKept } from '../watches/kept-secrets.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { toTaken } from './names-taken.ts';
 import { changeQuery, claimSource, loadSourceIn } from './query-changes.ts';
@@ -62,6 +63,7 @@ export function createQueryCalls(catalog: Catalog) {
       const made = makeQuery(wanted, context);
       const mark = { isGiven: true, mayGrant: mayGrantQuery(context.principal, made) };
       const query = stampNew(markName({ ...made, path: undefined }, made, mark), context.principal.keyId);
+      await requireNotKept(catalog, undefined, query);
       const warnings = catalog.checkStatement(query, source, true);
       await catalog.quota.requireRoom(store.queries, query, 'queries');
       const created = await insertInHub(catalog, {

@@ -143,7 +143,7 @@ async function applyChange(
   };
   const mark = { isGiven: change.path !== undefined, mayGrant: mayGrantQuery(principal, doc) };
   const next = markName(doc, patchQuery(doc, patch), mark);
-  if (next.context !== doc.context) await requireNotKept(catalog, doc, next);
+  if (next.context !== doc.context || next.path !== doc.path) await requireNotKept(catalog, doc, next);
   // Only a changed statement is checked, so that renaming never fails because of an old statement.
   if (
     next.query !== doc.query ||

@@ -26,6 +26,7 @@ import { keyLimits, requireMayReadWatches } from '../key-limits.ts';
 import { listPage, listSome } from '../pagination.ts';
 import type { WatchDoc } from '../watches/documents.ts';
 import { forgetWatch } from '../watches/forget.ts';
+import { secretsOf, withoutMembers } from '../watches/kept-secrets.ts';
 import { requireMayHaveWatches, requireMayMake } from '../watches/maker.ts';
 import { toWatch } from '../watches/to-proto.ts';
 import { checkSettings, writes } from '../watches/watch.ts';
@@ -235,9 +236,12 @@ function toTaken(err: unknown, path: string | undefined): unknown {
 }
 
 async function show(catalog: Catalog, watch: WatchDoc): Promise<Watch> {
-  const { watchStates, watchRuns } = catalog.store;
+  const { queries, watchStates, watchRuns } = catalog.store;
+  // Older releases kept values of variables that are secret.
+  const query = watch.contextJson === '{}' ? null : await queries.get(watch.accountId, watch.queryId);
+  const contextJson = withoutMembers(watch.contextJson, secretsOf(query?.context ?? []));
   const state = await watchStates.get(watch.accountId, watch.id);
   const lastRun =
     state?.lastRunId === undefined ? null : await watchRuns.get(watch.accountId, state.lastRunId);
-  return toWatch(watch, { state, lastRun });
+  return toWatch({ ...watch, contextJson }, { state, lastRun });
 }

@@ -1,11 +1,13 @@
 /** No watch and no board keeps the value of a variable that is declared as secret. */
 
+import { elementsOf, membersOf, objectOf as toObject } from '@datahub/contract/json-text';
 import type { FieldPath } from '@datahub/contract/validation-error';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from '../catalog.ts';
 import { type Checker, createChecker, parseJson } from '../check.ts';
 import type { BoardDoc, QueryDoc } from '../documents.ts';
 import { findBatches } from '../pagination.ts';
+import type { CatalogStore } from '../store.ts';
 
 type Values = Pick<BoardDoc, 'cardsJson' | 'valuesJson'>;
 interface Card {
@@ -21,21 +23,69 @@ export async function requireNoSecrets(
   board: Values,
 ): Promise<void> {
   const check = createChecker();
-  for (const [i, { queryId, path, values }] of cardsOf(board).entries()) {
-    let query: QueryDoc | null | undefined;
-    if (queryId !== undefined) query = await store.queries.get(accountId, queryId);
-    else if (path !== undefined)
-      [query] = await store.queries.find({ accountId, where: { path, hubId }, limit: 1 });
-    const secret = secretsOf(query?.context ?? []);
+  for (const [i, card] of cardsOf(board).entries()) {
+    const { values } = card;
+    const secret = await secretsOfCard(store, { accountId, hubId }, card);
     faultsOf(check, ['cards', i, 'values'], { values, secret });
     faultsOf(check, ['values'], { values: objectOf(board.valuesJson), secret });
   }
   check.done();
 }
 
-/** Throws CONFLICT if a watch or a board keeps a value of a variable that becomes secret. */
-export async function requireNotKept({ store }: Catalog, before: QueryDoc, next: QueryDoc): Promise<void> {
-  const known = secretsOf(before.context);
+async function secretsOfCard(
+  { queries }: Pick<CatalogStore, 'queries'>,
+  { accountId, hubId }: Pick<BoardDoc, 'accountId' | 'hubId'>,
+  { queryId, path }: Card,
+): Promise<Set<string>> {
+  let query: QueryDoc | null | undefined;
+  if (queryId !== undefined) query = await queries.get(accountId, queryId);
+  else if (path !== undefined) [query] = await queries.find({ accountId, where: { path, hubId }, limit: 1 });
+  return secretsOf(query?.context ?? []);
+}
+
+/** The same board if it keeps no values of secret variables, as those do that older releases stored. */
+export async function withoutSecrets(
+  store: Pick<CatalogStore, 'queries'>,
+  board: BoardDoc,
+): Promise<BoardDoc> {
+  const all = new Set<string>();
+  const before = elementsOf(board.cardsJson);
+  const cards: string[] = [];
+  for (const card of before) {
+    const secret = await secretsOfCard(store, board, objectOf(card));
+    for (const name of secret) all.add(name);
+    cards.push(withoutValues(card, secret));
+  }
+  const valuesJson = withoutMembers(board.valuesJson, all);
+  const isSame = valuesJson === board.valuesJson && cards.every((card, i) => card === before[i]);
+  return isSame ? board : { ...board, cardsJson: `[${cards.join(',')}]`, valuesJson };
+}
+
+/** Of a card as JSON, so that the digits of its other values stay. */
+function withoutValues(card: string, names: ReadonlySet<string>): string {
+  const members = membersOf(card);
+  const values = members.get('values') ?? '';
+  const kept = withoutMembers(values, names);
+  return kept === values ? card : toObject(members.set('values', kept));
+}
+
+/** The same text if it has none of these members. */
+export function withoutMembers(object: string, names: ReadonlySet<string>): string {
+  if (!object.startsWith('{')) return object;
+  const members = membersOf(object);
+  const removed = [...names].filter((name) => members.delete(name));
+  return removed.length === 0 ? object : toObject(members);
+}
+
+/** Throws CONFLICT if a watch or a board keeps a value of a variable that becomes secret. `before`: if it is not new. */
+export async function requireNotKept(
+  { store }: Catalog,
+  before: QueryDoc | undefined,
+  next: QueryDoc,
+): Promise<void> {
+  if (before === undefined && next.path === undefined) return;
+  // Boards that name the path may have been written for another query.
+  const known = before?.path === next.path ? secretsOf(before?.context ?? []) : new Set();
   const secret = [...secretsOf(next.context)].filter((key) => !known.has(key));
   if (secret.length === 0) return;
   const { accountId, id, hubId, path } = next;
@@ -51,7 +101,9 @@ export async function requireNotKept({ store }: Catalog, before: QueryDoc, next:
     }
   for await (const boards of findBatches(store.boards, { accountId, where: { hubId } }, all))
     for (const board of boards) {
-      const own = cardsOf(board).filter((card) => card.queryId === id || (path !== '' && card.path === path));
+      const own = cardsOf(board).filter(
+        (card) => card.queryId === id || (path !== undefined && card.path === path),
+      );
       const kept =
         own.length === 0 ? [] : [objectOf(board.valuesJson), ...own.map(({ values = {} }) => values)];
       const key = secret.find((name) => kept.some((values) => Object.hasOwn(values, name)));
