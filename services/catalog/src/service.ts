@@ -132,13 +132,7 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
     leftovers,
     sweepSeldom: createSeldomSweep(catalog, config),
   });
-  logWithheldOnce(store, deps).catch((err) =>
-    deps.logger.warn({ event: 'sweep.failed', err }, 'reading the keys failed'),
-  );
-  removeSecretsOnce(store, deps).catch((err) =>
-    deps.logger.warn({ event: 'sweep.failed', err }, 'removing secrets from boards failed'),
-  );
-  sweepLeftovers(store).catch((err) => deps.logger.warn({ event: 'sweep.failed', err }, 'sweeping failed'));
+  sweepAtStart(store, deps);
 
   const stopWatches = () => {
     changes.close();
@@ -158,6 +152,15 @@ export async function openCatalog(config: CatalogConfig, deps: CatalogDeps): Pro
       await store.close();
     },
   };
+}
+
+/** In the background. What fails is done at the next start. */
+function sweepAtStart(store: CatalogStore, deps: CatalogDeps): void {
+  const failed = (what: string) => (err: unknown) =>
+    deps.logger.warn({ event: 'sweep.failed', err }, `${what} failed`);
+  logWithheldOnce(store, deps).catch(failed('reading the keys'));
+  removeSecretsOnce(store, deps).catch(failed('removing secrets from boards'));
+  sweepLeftovers(store).catch(failed('sweeping'));
 }
 
 function createSeldomSweep(catalog: Catalog, config: CatalogConfig) {

@@ -14,8 +14,13 @@ export interface Compacted {
 /**
  * No other process may have the file open. The old file stays until the new one is complete and on disk, so the directory
  * needs space for both. Afterwards the file also returns space while it is in use.
+ *
+ * @param replace renames the new file
  */
-export async function compactSqliteFile(named: string): Promise<Compacted> {
+export async function compactSqliteFile(
+  named: string,
+  replace: (from: string, to: string) => Promise<void> = rename,
+): Promise<Compacted> {
   const path = await realpath(named);
   const draft = draftOf(path);
   const db = openFile(path, {});
@@ -38,7 +43,7 @@ export async function compactSqliteFile(named: string): Promise<Compacted> {
     // Deletes the log of the old file, which does not belong to the new one. The lock stays until the file is replaced: a
     // hub that opened the old one before would write into a file that is gone.
     db.exec('PRAGMA journal_mode = DELETE');
-    await rename(draft, path);
+    await replace(draft, path);
     db.close();
     await syncDirectory(path);
     return { bytesBefore, bytesAfter: (await stat(path)).size };

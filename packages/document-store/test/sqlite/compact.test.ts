@@ -1,19 +1,10 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { rename } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it, vi } from 'vitest';
 import { compactSqliteFile } from '../../src/sqlite/compact.ts';
 import { openSqliteStore } from '../../src/sqlite/store.ts';
-
-const hooks = vi.hoisted(() => ({ beforeRename: async () => {} }));
-vi.mock('node:fs/promises', async (load) => {
-  const original = await load<typeof import('node:fs/promises')>();
-  const rename: typeof original.rename = async (from, to) => {
-    await hooks.beforeRename();
-    return original.rename(from, to);
-  };
-  return { ...original, rename };
-});
 
 const dir = mkdtempSync(join(tmpdir(), 'document-store-compact-'));
 afterAll(() => rmSync(dir, { recursive: true }));
@@ -24,13 +15,13 @@ const note = { id: 'n1', accountId: 'a', version: 1 };
 it('lets nobody open the file that is about to be replaced', async () => {
   await openSqliteStore(path, notes).close();
   const refused = vi.fn();
-  hooks.beforeRename = async () => {
+  await compactSqliteFile(path, async (from, to) => {
     const open = async () => openSqliteStore(path, notes);
     const store = await open().catch(refused);
     await store?.collection('notes').insert(note);
     await store?.close();
-  };
-  await compactSqliteFile(path);
+    await rename(from, to);
+  });
   expect(refused).toHaveBeenCalledWith(
     expect.objectContaining({ message: expect.stringContaining('Another process has the store file open') }),
   );

@@ -9,6 +9,7 @@ import { sessionBounds } from '@datahub/contract/session-settings';
 import { pinnedClaims } from '@datahub/contract/user-limit';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import { HubError } from '@datahub/service-kit/call/error';
+import { loadOnce } from '@datahub/service-kit/load-once';
 import { JsonBody } from '../http/json-body.ts';
 import { RequestError } from '../http/request-error.ts';
 import type { IssuerKeysOptions } from './issuer-keys.ts';
@@ -42,12 +43,11 @@ export function createUserTokens(options: UserTokensOptions): UserTokens {
   const verified = createPrincipalCache<Verified>(verifiedMax);
   // The cached principals of a key are other objects once the gateway has asked the catalog again.
   const digests = new WeakMap<Principal, string>();
-  let loading: Promise<VerifyToken> | undefined;
 
-  const load = async (): Promise<VerifyToken> => {
+  const load = loadOnce(async (): Promise<VerifyToken> => {
     const { createTokenVerifier } = await import('./token-verifier.ts');
     return createTokenVerifier({ ...options, nowMs });
-  };
+  });
 
   /** A digest of everything in the key that the user's principal depends on. */
   const digestOf = (principal: Principal): string => {
@@ -57,8 +57,7 @@ export function createUserTokens(options: UserTokensOptions): UserTokens {
   };
 
   const verifyNew = async (name: string, token: string, principal: Principal): Promise<Principal> => {
-    loading ??= load();
-    const { subject, expiresAt } = await (await loading)(principal, token);
+    const { subject, expiresAt } = await (await load())(principal, token);
     const ofUser = pinClaims(principal, token, subject);
     verified.set(name, { principal: ofUser, untilMs: Math.min(nowMs() + verifiedMs, expiresAt * 1_000) });
     return ofUser;

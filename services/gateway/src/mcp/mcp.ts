@@ -6,6 +6,7 @@
 import { audienceOfToken } from '@datahub/service-kit/api-key';
 import { toAbortSignal } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
+import { loadOnce } from '@datahub/service-kit/load-once';
 import { nextTurn } from '@datahub/service-kit/yield-to-loop';
 import type { FastifyRequest } from 'fastify';
 import { createPlaces } from '../http/places.ts';
@@ -66,7 +67,7 @@ interface Answer {
 }
 
 function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Handler {
-  let loading: Promise<Sdk> | undefined;
+  const loadSdk = loadOnce(load);
   const takePlace = createPlaces(
     places,
     `${places.waitingMax} messages of this account are waiting. Try again later.`,
@@ -77,8 +78,7 @@ function createMcpHandler({ upstreams, settings, publicOrigin }: McpOptions): Ha
     const { body } = request;
     const refused = Array.isArray(body) ? refusalOfBatch(request, body) : refusalOf(body);
     if (refused !== undefined) return reply.code(400).send(refused);
-    loading ??= load();
-    const sdk = await loading;
+    const sdk = await loadSdk();
     const splices = new JsonSplices();
     const origin = publicUrlOf(request, publicOrigin);
     let place: readonly string[] = [];

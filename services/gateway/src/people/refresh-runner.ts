@@ -3,11 +3,11 @@
 import { setTimeout } from 'node:timers/promises';
 import type { EndRefreshRequest, Refresh } from '@datahub/proto/catalog/v1/people';
 import { createCallContext } from '@datahub/service-kit/call/call';
+import { loadOnce } from '@datahub/service-kit/load-once';
 import { startPolling, type Taken, unlessUnavailable } from '@datahub/service-kit/process/poll';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Upstreams } from '../upstreams.ts';
 import type { OidcSettings } from './oidc-settings.ts';
-import type { Provider } from './provider.ts';
 import { openToken, sealToken, toSignIn } from './refresh-tokens.ts';
 
 interface RefreshRunnerDeps {
@@ -29,11 +29,7 @@ export function createRefreshRunner(
   });
 
   /** It reads the provider's own description once for all. */
-  let loading: Promise<Provider> | undefined;
-  const provider = () => {
-    loading ??= import('./provider.ts').then(({ createProvider }) => createProvider(settings));
-    return loading;
-  };
+  const provider = loadOnce(async () => (await import('./provider.ts')).createProvider(settings));
 
   const refreshOne = async (refresh: Refresh): Promise<void> => {
     const token = openToken(settings, refresh, refresh.refreshToken);

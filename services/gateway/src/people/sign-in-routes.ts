@@ -2,6 +2,7 @@
 
 import { hashApiKey, isPossibleKey } from '@datahub/service-kit/api-key';
 import { HubError } from '@datahub/service-kit/call/error';
+import { loadOnce } from '@datahub/service-kit/load-once';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { addressOf, type KeyCache } from '../access/authenticate.ts';
 import type { RateLimiter } from '../access/rate-limiter.ts';
@@ -21,7 +22,7 @@ import {
   stateCookie,
 } from './cookies.ts';
 import type { OidcSettings } from './oidc-settings.ts';
-import type { Provider, SignInState } from './provider.ts';
+import type { SignInState } from './provider.ts';
 import { toSignIn } from './refresh-tokens.ts';
 import { createWaitingPlaces } from './waiting-places.ts';
 
@@ -97,11 +98,7 @@ export function registerSignInRoutes(
 
 function createHandlers(settings: OidcSettings, { upstreams: { catalog }, keyCache }: SignInRouteDeps) {
   const { publicOrigin, account } = settings;
-  let loading: Promise<Provider> | undefined;
-  const provider = () => {
-    loading ??= import('./provider.ts').then(({ createProvider }) => createProvider(settings));
-    return loading;
-  };
+  const provider = loadOnce(async () => (await import('./provider.ts')).createProvider(settings));
   const signIns = createWaitingPlaces(waiting.signIns);
   const logouts = createWaitingPlaces(waiting.logouts);
   const endSession = async (request: FastifyRequest): Promise<void> => {

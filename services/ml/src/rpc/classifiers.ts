@@ -37,27 +37,32 @@ export function createClassifierCalls(deps: ClassifierCallDeps) {
   return { ...createDocumentCalls(deps), ...createModelCalls(deps), ...createExampleCalls(deps) };
 }
 
+function createCreate(deps: ClassifierCallDeps): MlCalls['createClassifier'] {
+  const { store, quota } = deps;
+  return async ({ name }, ctx) => {
+    requireMayManage(ctx);
+    const { accountId } = requirePrincipal(ctx);
+    const createdAt = deps.nowMs();
+    const sameId = operationIdOf({ namespace: deps.namespace, kind: 'clfr' }, ctx.operation);
+    const id = sameId ?? deps.createId('clfr', createdAt);
+    const doc = { id, accountId, version: 1, name: checkName(name.trim() || randomName()), createdAt };
+    await quota.requireRoom(store.classifiers, doc, 'classifiers');
+    const made = await store.classifiers.insert(doc).then(
+      () => doc,
+      (err) => {
+        if (sameId === undefined || !(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
+        // An earlier attempt of the same operation has created the classifier.
+        return store.classifiers.get(accountId, sameId);
+      },
+    );
+    return { classifier: toClassifier(made ?? doc, { updatedAt: null, classes: [], version: 1 }) };
+  };
+}
+
 function createDocumentCalls(deps: ClassifierCallDeps) {
-  const { store, cache, quota } = deps;
+  const { store, cache } = deps;
   return {
-    createClassifier: async ({ name }, ctx) => {
-      requireMayManage(ctx);
-      const { accountId } = requirePrincipal(ctx);
-      const createdAt = deps.nowMs();
-      const sameId = operationIdOf({ namespace: deps.namespace, kind: 'clfr' }, ctx.operation);
-      const id = sameId ?? deps.createId('clfr', createdAt);
-      const doc = { id, accountId, version: 1, name: checkName(name.trim() || randomName()), createdAt };
-      await quota.requireRoom(store.classifiers, doc, 'classifiers');
-      const made = await store.classifiers.insert(doc).then(
-        () => doc,
-        (err) => {
-          if (sameId === undefined || !(err instanceof HubError) || err.code !== 'CONFLICT') throw err;
-          // An earlier attempt of the same operation has created the classifier.
-          return store.classifiers.get(accountId, sameId);
-        },
-      );
-      return { classifier: toClassifier(made ?? doc, { updatedAt: null, classes: [], version: 1 }) };
-    },
+    createClassifier: createCreate(deps),
 
     listClassifiers: async ({ offset, limit, name }, ctx) => {
       const { accountId } = requirePrincipal(ctx);
