@@ -1,16 +1,30 @@
 /** Lets other requests run while many rows or lines are read or written that need no waiting. */
 
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as atEndOfTurn } from 'node:timers';
-import { setImmediate as nextIteration } from 'node:timers/promises';
+import { FairQueue } from './fair-queue.ts';
 
 const turnMs = 2;
 
-/** Creates a function that returns promises of which only one resolves in each iteration of the event loop, in order. */
-export function createTurns(): () => Promise<void> {
-  let last: Promise<void> = Promise.resolve();
-  return () => {
-    last = last.then(() => nextIteration());
-    return last;
+/** The account that the work is for. */
+const accounts = new AsyncLocalStorage<string>();
+
+/** Runs work whose turns, and those of all that it begins, count for an account. */
+export const forAccount = <T>(accountId: string, work: () => T): T => accounts.run(accountId, work);
+
+/**
+ * Creates a function that returns promises of which only one resolves in each iteration of the event loop: those of the
+ * accounts in turn, and those of one account in order.
+ */
+export function createTurns(): (accountId?: string) => Promise<void> {
+  const waiting = new FairQueue<() => void>();
+  const next = () => {
+    waiting.shift()?.();
+    if (waiting.size > 0) atEndOfTurn(next);
+  };
+  return (accountId = accounts.getStore() ?? '') => {
+    if (waiting.size === 0) atEndOfTurn(next);
+    return new Promise((resolve) => waiting.push(accountId, resolve));
   };
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createLoopYield, createTurns, joined } from '../src/yield-to-loop.ts';
+import { createLoopYield, createTurns, forAccount, joined } from '../src/yield-to-loop.ts';
 
 /** Counts the iterations of the event loop until it is stopped. */
 function countIterations() {
@@ -32,6 +32,20 @@ it('gives one of many pieces of work a turn in each iteration of the loop, in or
   loop.stop();
   expect(new Set(taken).size).toBe(5);
   expect(taken).toEqual(taken.toSorted((a, b) => a - b));
+});
+
+it('gives the accounts their turns one after another, and the work of one account in order', async () => {
+  const turns = createTurns();
+  const taken: string[] = [];
+  const work = async (name: string) => {
+    for (let turn = 0; turn < 3; turn++) {
+      await turns();
+      taken.push(name);
+    }
+  };
+  const works = ['a1', 'a2', 'a3'].map((name) => forAccount('a', () => work(name)));
+  await Promise.all([...works, forAccount('b', () => work('b1'))]);
+  expect(taken).toEqual(['a1', 'b1', 'a2', 'b1', 'a3', 'b1', 'a1', 'a2', 'a3', 'a1', 'a2', 'a3']);
 });
 
 it('gives one of many long pieces of work a turn in each iteration of the loop', async () => {

@@ -6,7 +6,7 @@ import { Deadlines } from '@datahub/service-kit/call/call';
 import { toHubError } from '@datahub/service-kit/call/error';
 import { requireHeap } from '@datahub/service-kit/heap';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
-import { goOn, goOnWith } from '@datahub/service-kit/yield-to-loop';
+import { forAccount, goOn, goOnWith } from '@datahub/service-kit/yield-to-loop';
 import cors from '@fastify/cors';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type AccessDeps, admitAgain, authenticate, authenticateAgain } from './access/authenticate.ts';
@@ -286,7 +286,7 @@ function registerV1(
     requireScope(request);
     requireParts(request);
     requireNoIdempotencyKey(request);
-    done();
+    forAccount(request.context.principal?.accountId ?? '', done);
   });
   app.addHook('preHandler', (request, _reply, done) => {
     proceed(request.context.route?.executes ? targets.resolve(request) : undefined, done);

@@ -27,6 +27,7 @@ import { cannotListen } from '../settings/start-failure.ts';
 import { createThrottle } from '../telemetry/log-throttle.ts';
 import type { RpcMetrics } from '../telemetry/metrics.ts';
 import type { Span, Tracing } from '../telemetry/tracing.ts';
+import { forAccount } from '../yield-to-loop.ts';
 import { flowControlWindowBytes, messageBytesMax } from './client.ts';
 import { keepalive } from './connections.ts';
 import { withEncodedMessages } from './encoded-message.ts';
@@ -188,7 +189,8 @@ function unaryHandler(descriptor: Descriptor, handler: Handler, options: Adapted
     let error: string | undefined;
     options.calls.inFlight++;
     try {
-      reply(null, await (handler(call.request, ctx) as Promise<unknown>));
+      const handled = forAccount(accountOf(ctx), () => handler(call.request, ctx));
+      reply(null, await (handled as Promise<unknown>));
     } catch (err) {
       options.onFailure?.(err, ctx.requestId, descriptor.path);
       error = toHubError(err).code;
@@ -212,9 +214,11 @@ function spanOf({ path }: Descriptor, ctx: CallContext, { tracing }: Adapted): S
   return span;
 }
 
+const accountOf = ({ principal }: CallContext): string => principal?.accountId ?? '';
+
 function streamHandler(descriptor: Descriptor, handler: Handler, options: Adapted) {
-  return async (call: ServerWritableStream<unknown, unknown> | ServerDuplexStream<unknown, unknown>) => {
-    const { ctx, release } = contextOf(call);
+  type StreamCall = ServerWritableStream<unknown, unknown> | ServerDuplexStream<unknown, unknown>;
+  const answer = async (call: StreamCall, { ctx, release }: ReturnType<typeof contextOf>) => {
     try {
       const input = descriptor.requestStream
         ? call
@@ -230,6 +234,10 @@ function streamHandler(descriptor: Descriptor, handler: Handler, options: Adapte
     } finally {
       release();
     }
+  };
+  return (call: StreamCall) => {
+    const context = contextOf(call);
+    return forAccount(accountOf(context.ctx), () => answer(call, context));
   };
 }
 

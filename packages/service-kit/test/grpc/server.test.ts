@@ -8,6 +8,7 @@ import { HubError } from '../../src/call/error.ts';
 import { createGrpcClient } from '../../src/grpc/client.ts';
 import { EncodedMessage } from '../../src/grpc/encoded-message.ts';
 import { type RunningGrpcServer, startGrpcServer } from '../../src/grpc/server.ts';
+import { nextTurn } from '../../src/yield-to-loop.ts';
 
 it('logs a store that is away once a second, and an unexpected error each time', async () => {
   const away = new HubError('UNAVAILABLE', 'The store is away.', { cause: new Error('ECONNREFUSED') });
@@ -36,6 +37,37 @@ it('logs a store that is away once a second, and an unexpected error each time',
     await server.close(0);
   }
   expect(onFailure.mock.calls.map(([err]) => err)).toEqual([away, broken, broken, away]);
+});
+
+it('counts the turns of a call for the account of its caller', async () => {
+  const calls = 20;
+  let begun = 0;
+  const ended: string[] = [];
+  const handler = async (_request: object, { principal }: CallContext) => {
+    begun++;
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    ended.push(principal?.accountId ?? '');
+    return ListClassifiersResponse.decode(new Uint8Array());
+  };
+  const services = [{ definition: MlServiceService, handlers: new Proxy({}, { get: () => handler }) }];
+  const server = await startGrpcServer({ address: '127.0.0.1:0', services });
+  const client = createGrpcClient(MlServiceService, { address: `127.0.0.1:${server.port}` });
+  const call = (accountId: string) => {
+    const principal = { accountId, keyId: 'k', scopes: [], limits: undefined };
+    const ctx = createCallContext({ timeoutMs: 60_000, principal });
+    return client.calls.listClassifiers({ offset: 0, limit: undefined }, ctx);
+  };
+  try {
+    const others = Array.from({ length: calls }, () => call('other'));
+    await expect.poll(() => begun, { interval: 1 }).toBe(calls);
+    await call('ours');
+    expect(ended).toContain('ours');
+    expect(ended.indexOf('ours')).toBeLessThan(calls / 2);
+    await Promise.all(others);
+  } finally {
+    client.close();
+    await server.close(0);
+  }
 });
 
 it('tells a handler whether its caller left or the deadline passed', async () => {

@@ -118,7 +118,8 @@ export function createBodies({ bytesMax, keyBytesMax, streaming, ...limits }: Bo
  * Bodies that arrive together would else be worked on in one turn of the event loop. What follows a body that was read, up
  * to its first wait, is part of its last step.
  */
-const inTurn = (step: () => void): void => void nextTurn().then(step);
+const inTurn = ({ context }: FastifyRequest, step: () => void): void =>
+  void nextTurn(context.principal?.accountId).then(step);
 
 const leavingTurn = createTurns();
 
@@ -183,7 +184,7 @@ function readBody(
     });
   /** Its client may leave before that turn. */
   const inLaterTurn = (step: () => void): void =>
-    inTurn(() =>
+    inTurn(request, () =>
       attempt(() => {
         request.context.requireOpen();
         requireHeap('grow');
