@@ -37,13 +37,20 @@ export interface ResponseBudget {
  */
 export function limitUnread(response: ServerResponse, stallTimeoutMs: number): void {
   // Node emits this when it has passed the last bytes to the socket.
-  response.once('prefinish', () => {
-    if (response.writableFinished) return;
-    const leave = () => response.destroy();
-    response.setTimeout(stallTimeoutMs, leave);
-    // Before Node's own listener, which starts the timer of idle connections.
-    response.prependListener('finish', () => response.off('timeout', leave).setTimeout(0, () => {}));
-  });
+  response.once('prefinish', () => closeUnread(response, stallTimeoutMs));
+}
+
+/** Call this when all was written to a compressor. It ends the response only when the client has read enough. */
+export function limitUnreadEnd(response: ServerResponse, stallTimeoutMs: number): void {
+  if (!response.writableEnded) closeUnread(response, stallTimeoutMs);
+}
+
+function closeUnread(response: ServerResponse, stallTimeoutMs: number): void {
+  if (response.writableFinished) return;
+  const leave = () => response.destroy();
+  response.setTimeout(stallTimeoutMs, leave);
+  // Before Node's own listener, which starts the timer of idle connections.
+  response.prependListener('finish', () => response.off('timeout', leave).setTimeout(0, () => {}));
 }
 
 /** Smaller responses do not count. They fit into the buffers of the connection. */

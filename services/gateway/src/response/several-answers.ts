@@ -11,6 +11,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { WorkingReply } from '../rows/stoppable.ts';
 import { cacheFieldsOf } from './cache-headers.ts';
 import type { OutputFormat } from './format.ts';
+import { limitUnreadEnd } from './response-budget.ts';
 import { limitOf, type ResponseSettings, sendHeaders } from './streamed-response.ts';
 
 interface Options {
@@ -89,6 +90,7 @@ export class SeveralAnswers {
     if (this.#sink === undefined) this.#request.context.requireOpen();
     if (!this.#isLines) await this.#write(Buffer.from(']}'));
     this.#sink?.end();
+    limitUnreadEnd(this.#reply.raw, this.#settings.stallTimeoutMs);
     return this.#reply;
   }
 

@@ -14,7 +14,7 @@ import type { FieldPointers } from '../http/request-error.ts';
 import { setCacheHeaders, setHeadHeaders, unchangedTag } from './cache-headers.ts';
 import { addVary, type Compression } from './compression.ts';
 import type { OutputFormat } from './format.ts';
-import type { ResponseBudget } from './response-budget.ts';
+import { limitUnreadEnd, type ResponseBudget } from './response-budget.ts';
 
 const textBytesMax = 8_192;
 const isShortText = (whole: Buffer, { name }: OutputFormat): boolean =>
@@ -124,7 +124,7 @@ export class StreamedResponse implements ExecutionReply {
     if (!this.#streaming) throw err;
     const { ending, settings } = this.#options;
     if (ending !== undefined && !this.#response.destroyed)
-      this.#sink.end(toEnding({ problem: settings.failMidway(err, this.#request) }));
+      this.#close(toEnding({ problem: settings.failMidway(err, this.#request) }));
     else {
       const { code, partial = false } = toHubError(err);
       this.#request.failedWith = code;
@@ -213,8 +213,15 @@ export class StreamedResponse implements ExecutionReply {
     await this.#settle(cut);
     const further = this.#cut?.moreResults ? { [moreResultsHeader]: 'true' } : {};
     if (cut) this.#response.addTrailers({ [truncatedTrailer]: 'true', ...further });
-    this.#sink.end();
+    this.#close();
     return this.#reply;
+  }
+
+  #close(last?: Buffer): void {
+    this.#sink.end(last);
+    // A stream that ends reports no drain.
+    clearTimeout(this.#stall);
+    limitUnreadEnd(this.#response, this.#options.settings.stallTimeoutMs);
   }
 
   /** Streamed answers do not pass the hook that stores other answers for idempotency keys. */
