@@ -1,6 +1,9 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -21,9 +24,9 @@ const isPostgres = engines[0] === 'postgres';
 let dir: string;
 const ids = { byRegion: '', failing: '', decimals: '', frame: '' };
 
-const run = async (code: string) => {
+const run = async (code: string, HUB_URL = inject('hub').url) => {
   await writeFile(join(dir, 'main.py'), code);
-  const { url: HUB_URL, key: HUB_KEY } = inject('hub');
+  const { key: HUB_KEY } = inject('hub');
   const env = {
     ...arrowEnv(process.env),
     HUB_URL,
@@ -77,17 +80,26 @@ it.runIf(hasRequests && canReadArrow()).each([
   expect((await run(asked)).trim()).toBe(wanted);
 });
 
-it.runIf(hasRequests)('interrupted rows raise an error', async () => {
-  const code = `
+const countRows = (queryId: string) => `
 import requests
 from hub import rows
 seen = 0
 try:
-    for row in rows("${ids.failing}"):
+    for row in rows("${queryId}"):
         seen += 1
     print("complete")
 except requests.RequestException as err:
     print(seen > 0, type(err).__name__)
 `;
-  expect((await run(code)).trim()).toBe('True ChunkedEncodingError');
-});
+
+it.runIf(hasRequests)(
+  'interrupted rows raise an error, also if a proxy ends them as if they were whole',
+  async () => {
+    expect((await run(countRows(ids.failing))).trim()).toBe('True ChunkedEncodingError');
+    const proxy = createServer((_request, response) => response.end('{"id":1}\n')).listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    const { port } = proxy.address() as AddressInfo;
+    expect((await run(countRows('q'), `http://127.0.0.1:${port}`)).trim()).toBe('True ChunkedEncodingError');
+    proxy.close();
+  },
+);
