@@ -20,6 +20,10 @@ const yearDigits = 7;
 /** Years before the first count backwards. */
 const yearsMax = 10 ** yearDigits;
 
+/** True if the order of a type's texts is not that of its values. */
+export const hasOtherOrder = (type: string): boolean =>
+  /^(money|interval|time(?!s)|inet|cidr)|\[\]$/i.test(type);
+
 /** The key of a cell, a JSON text; undefined if the row has no such member. */
 export function keyOf(cell: string | undefined, column: SortedColumn | undefined): SortKey {
   if (cell === undefined || cell === 'null') return undefined;

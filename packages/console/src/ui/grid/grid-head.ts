@@ -1,6 +1,7 @@
 /** The head of a column: sorts by it, and changes its width. */
 
 import type { RowStore, Sort } from '../../state/rows/row-store.ts';
+import { hasOtherOrder } from '../../state/rows/sort-keys.ts';
 
 /** What the head needs of its grid. */
 interface HeadSurface {
@@ -32,6 +33,7 @@ export function makeHead(grid: HeadSurface, column: number): HTMLElement {
   button.addEventListener('click', () => grid.sortBy(column));
   const small = document.createElement('small');
   small.append(added === 'label' ? 'label' : type);
+  if (descending !== undefined && hasOtherOrder(type)) small.append(', sorted as text');
   cell.append(button, small, makeHandle(grid, column));
   const { onMenu } = grid.options;
   if (onMenu !== undefined) cell.append(makeMenuButton(name, (at) => onMenu(column, at)));

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { RowStore } from '../../../src/state/rows/row-store.ts';
+import { hasOtherOrder } from '../../../src/state/rows/sort-keys.ts';
 
 /** The cells of a column in the order in which the table shows them. */
 async function sorted(type: string, values: unknown[], descending = false): Promise<unknown[]> {
@@ -34,4 +35,11 @@ it('sorts dates and times by when they are, whatever their year and their fracti
 
 it('sorts texts as they are', async () => {
   expect(await sorted('text', ['b', '10', null, 'a', '9'])).toEqual(['10', '9', 'a', 'b', null]);
+});
+
+it('knows the types whose texts are in another order than their values', () => {
+  const types = ['money', 'interval', 'time', 'timetz', 'time with time zone', 'inet', 'integer[]'];
+  expect(types.filter((type) => !hasOtherOrder(type))).toEqual([]);
+  const others = ['text', 'timestamp', 'timestamptz', 'date', 'integer', 'uuid', ''];
+  expect(others.filter(hasOtherOrder)).toEqual([]);
 });
