@@ -118,7 +118,7 @@ function Progress({ job }: { job: Job }) {
         )}
         <span class="note">{endedAt === null ? `asked for ${moment(createdAt)}` : moment(endedAt)}</span>
       </div>
-      {truncated && <p class="banner">The row limit of the key cut the rows.</p>}
+      {truncated && <p class="banner">A row limit of the key or of the hub cut the rows.</p>}
       {error !== null && <ProblemBox problem={{ status: 0, title: 'The job failed', ...error }} />}
     </>
   );

@@ -21,10 +21,13 @@ export function commonVariables(asked: Variable[][]): Variable[] {
   const found = new Map<string, Variable>();
   for (const variable of asked.flat()) {
     if (variable.secret === true) continue;
-    const known = found.get(variable.key);
-    // Choices differ: then every value can be typed.
-    const isSame = known === undefined || JSON.stringify(known.enum) === JSON.stringify(variable.enum);
-    found.set(variable.key, isSame ? (known ?? variable) : { key: variable.key });
+    const known = found.get(variable.key) ?? variable;
+    const differs = (name: 'enum' | 'value') =>
+      JSON.stringify(known[name]) !== JSON.stringify(variable[name]);
+    const { value: _, ...withoutDefault } = known;
+    // Choices differ: then every value can be typed. Of several defaults, the one that is shown would hold for one card.
+    const common = differs('enum') ? { key: variable.key } : differs('value') ? withoutDefault : known;
+    found.set(variable.key, common);
   }
   return [...found.values()].sort((one, other) => usesOf(asked, other.key) - usesOf(asked, one.key));
 }

@@ -28,6 +28,13 @@ it('offers no choices if those of the cards differ, and never a secret value', (
   expect(commonVariables([queryOf([region]), other].map(variablesOf))).toEqual([{ key: 'region' }]);
 });
 
+it.each([[{ value: 'south' }], [{}]])('shows no default that is not that of each card: %j', (other) => {
+  const north = { key: 'region', type: 'string', value: 'north' };
+  const cards = [[north], [{ key: 'region', type: 'string', ...other }], [north]];
+  expect(commonVariables(cards)).toEqual([{ key: 'region', type: 'string' }]);
+  expect(commonVariables([[north], [north]])).toEqual([north]);
+});
+
 it('says which values a card ignores', () => {
   expect(ignoredBy(queryOf([region]), { region: 'north', from: '2026-01-01' })).toEqual(['from']);
 });
