@@ -112,6 +112,11 @@ describe('the examples of a classifier', () => {
       });
       expect(refused.status).toBe(403);
     }
+    const scopes = ['classifiers:read', 'classifiers:predict', 'queries:execute'];
+    const { key } = await api.ok(api.post('/v1/keys', { name: 'one row', scopes, limits: { maxRows: 1 } }));
+    const asOne = new URLSearchParams({ sort: 'uncertain', text: 'body', queryId, context });
+    const cut = await api.get(`${path}/examples?${asOne}`, { headers: { 'x-service-api-key': key } });
+    expect([cut.headers.get('x-total-count'), cut.headers.get('x-truncated')]).toEqual(['1', 'true']);
     await api.delete(`/v1/hubs/${hubId}?recursive=true`);
   });
 

@@ -9,7 +9,7 @@ import { confidenceText, counted } from '../../ui/format.ts';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { mayReadRows, QueryRowsFields, useQueryRows } from '../query/query-rows.tsx';
 import { textNames } from './examples.ts';
-import { type Ask, askQuery, askTexts, type Uncertain } from './label-next.ts';
+import { type Ask, type Asked, askQuery, askTexts, type Uncertain, wordsOfEnd } from './label-next.ts';
 import { readUtf8 } from './utf8-file.ts';
 
 const uses = [{ member: 'text', label: 'Text', defaultNames: textNames }];
@@ -127,7 +127,7 @@ interface LabellingProps {
 }
 
 function useLabelling({ classifierId, ask, onTrained }: LabellingProps) {
-  const [texts, setTexts] = useState<Uncertain[]>();
+  const [asked, setAsked] = useState<Asked>();
   const [at, setAt] = useState(0);
   /** What was labelled or skipped. */
   const [done] = useState(() => new Set<string>());
@@ -135,7 +135,7 @@ function useLabelling({ classifierId, ask, onTrained }: LabellingProps) {
   const { busy, problem, run } = useAction();
   const next = () =>
     run(async () => {
-      setTexts(await ask(done));
+      setAsked(await ask(done));
       setAt(0);
     });
   useEffect(() => void next(), [ask]);
@@ -150,11 +150,12 @@ function useLabelling({ classifierId, ask, onTrained }: LabellingProps) {
       setLabels(labels + 1);
       onTrained();
     });
-  return { texts, at, labels, busy, problem, next, pass, learn };
+  const end = asked && wordsOfEnd(asked, done);
+  return { texts: asked?.texts, end, at, labels, busy, problem, next, pass, learn };
 }
 
 function Labelling(props: LabellingProps) {
-  const { texts, at, labels, busy, problem, next, pass, learn } = useLabelling(props);
+  const { texts, end, at, labels, busy, problem, next, pass, learn } = useLabelling(props);
   const text = texts?.[at];
   return (
     <section aria-label="Label next">
@@ -163,12 +164,12 @@ function Labelling(props: LabellingProps) {
           ? 'Looking for the texts that are worth a label …'
           : text === undefined
             ? texts.length === 0
-              ? 'Every text has been labelled or skipped.'
+              ? end
               : `Learned ${counted(labels, 'label')}.`
             : `Text ${at + 1} of ${texts.length}, ${counted(labels, 'label')} learned`}
       </p>
       {text !== undefined && (
-        <Asked
+        <AskedText
           key={text.context}
           text={text}
           busy={busy}
@@ -192,14 +193,14 @@ function Labelling(props: LabellingProps) {
   );
 }
 
-interface AskedProps {
+interface AskedTextProps {
   text: Uncertain;
   busy: boolean;
   onLabel(label: string): void;
   onSkip(): void;
 }
 
-function Asked({ text: { context, scores }, busy, onLabel, onSkip }: AskedProps) {
+function AskedText({ text: { context, scores }, busy, onLabel, onSkip }: AskedTextProps) {
   const [other, setOther] = useState('');
   useEffect(() => {
     const keydown = (event: KeyboardEvent) => {

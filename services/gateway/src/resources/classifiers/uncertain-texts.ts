@@ -78,6 +78,8 @@ export async function readUncertain(
   if (rowCount > 0 && !isKnown)
     throw validationError([{ pointer: 'query/text', detail: 'is not a column of any row' }]);
   reply.header('x-total-count', String(seen.size));
+  // The answer is a list, which cannot say it.
+  if (reader.isTruncated) reply.header('x-truncated', 'true');
   return limit === 0 ? [] : found.items();
 }
 
