@@ -1,6 +1,6 @@
 /** Which hub a command talks to, with which key: from the environment, else from the profile that `login` stored. */
 
-import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { CommandError, exitCodes } from './failure.ts';
@@ -37,9 +37,14 @@ export async function writeProfile(env: Environment, profile: Profile): Promise<
   const path = profilePath(env);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const draft = `${path}.${process.pid}`;
-  await writeFile(draft, `${JSON.stringify(profile, null, 2)}\n`, { mode: 0o600 });
-  await chmod(draft, 0o600);
-  await rename(draft, path);
+  try {
+    await writeFile(draft, `${JSON.stringify(profile, null, 2)}\n`, { mode: 0o600 });
+    await chmod(draft, 0o600);
+    await rename(draft, path);
+  } catch (err) {
+    await rm(draft, { force: true });
+    throw err;
+  }
   return path;
 }
 

@@ -28,6 +28,8 @@ export function createRenewal(first: SignIn, kept: Kept): () => Promise<string> 
     // Another command may have renewed it meanwhile.
     known = (await kept.read()) ?? known;
     if (isFresh()) return;
+    // The next token is lost if it cannot be stored, as on a full disk, and this one is then used up.
+    await kept.write(known);
     const { refreshToken } = known;
     known = await askForTokens(new URL(kept.url).origin, {
       grant_type: 'refresh_token',

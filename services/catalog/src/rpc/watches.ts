@@ -235,11 +235,19 @@ function toTaken(err: unknown, path: string | undefined): unknown {
   return new HubError('PATH_TAKEN', `Another watch of the hub has the path ${path}.`, { cause: err });
 }
 
+/** Older releases kept values of variables that are secret. Keeps no query in memory: one can have a megabyte. */
+async function shownContext(
+  { store }: Catalog,
+  { accountId, queryId, contextJson }: WatchDoc,
+): Promise<string> {
+  if (contextJson === '{}') return contextJson;
+  const query = await store.queries.get(accountId, queryId);
+  return withoutMembers(contextJson, secretsOf(query?.context ?? []));
+}
+
 async function show(catalog: Catalog, watch: WatchDoc): Promise<Watch> {
-  const { queries, watchStates, watchRuns } = catalog.store;
-  // Older releases kept values of variables that are secret.
-  const query = watch.contextJson === '{}' ? null : await queries.get(watch.accountId, watch.queryId);
-  const contextJson = withoutMembers(watch.contextJson, secretsOf(query?.context ?? []));
+  const { watchStates, watchRuns } = catalog.store;
+  const contextJson = await shownContext(catalog, watch);
   const state = await watchStates.get(watch.accountId, watch.id);
   const lastRun =
     state?.lastRunId === undefined ? null : await watchRuns.get(watch.accountId, state.lastRunId);

@@ -9,6 +9,7 @@ import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { HubError } from '@datahub/service-kit/call/error';
+import { loadOnce } from '@datahub/service-kit/load-once';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 interface File {
@@ -98,8 +99,7 @@ async function refuse(): Promise<never> {
 
 /** Reads and compresses a file at the first request. If that fails, the next request tries again. */
 function readOnce(path: string): () => Promise<File> {
-  let reading: Promise<File> | undefined;
-  const read = async (): Promise<File> => {
+  return loadOnce(async () => {
     const identity = await readFile(require.resolve(path));
     const params = {
       [constants.BROTLI_PARAM_QUALITY]: 10,
@@ -110,14 +110,7 @@ function readOnce(path: string): () => Promise<File> {
       promisify(gzip)(identity, { level: 9 }),
     ]);
     return { identity, br, gzip: gzipped, etag: hash('sha256', identity, 'base64url').slice(0, 22) };
-  };
-  return () => {
-    reading ??= read().catch((err) => {
-      reading = undefined;
-      throw err;
-    });
-    return reading;
-  };
+  });
 }
 
 /** The smallest coding that the caller accepts; a weight of 0 refuses a coding. */
