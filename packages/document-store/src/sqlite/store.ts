@@ -55,15 +55,9 @@ export function openFile(path: string, { pagesMax }: SqliteOptions): DatabaseSyn
   if (path !== ':memory:') createFile(path);
   let db: DatabaseSync | undefined;
   try {
-    const file = inodeOf(path);
-    db = new DatabaseSync(path, { timeout: 0, enableForeignKeyConstraints: false });
-    db.exec('PRAGMA locking_mode = EXCLUSIVE');
-    // From this read on, nobody replaces the file. It may have been replaced just before.
-    const isEmpty = pragma(db, 'page_count') === 0;
-    if (inodeOf(path) !== file)
-      throw unavailable('The store file was replaced while it was opened. Try again.');
+    db = openWhole(path);
     // An older file is converted by `compactSqliteFile`. In a file that has it, the pragma would write.
-    if (isEmpty) db.exec('PRAGMA auto_vacuum = INCREMENTAL');
+    if (pragma(db, 'page_count') === 0) db.exec('PRAGMA auto_vacuum = INCREMENTAL');
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
     db.exec('PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864');
     if (pagesMax !== undefined) db.exec(`PRAGMA max_page_count = ${pagesMax}`);
@@ -78,6 +72,26 @@ export function openFile(path: string, { pagesMax }: SqliteOptions): DatabaseSyn
       'Another process has the store file open. An embedded store serves one process: stop the other one, or use MongoDB for several.',
       { cause: err },
     );
+  }
+}
+
+/** Some file systems give a file another number when it is first opened for writing. */
+const opensMax = 3;
+
+/** Opens the file and reads it, from when on nobody replaces it. If it was replaced in between, opens the new one. */
+function openWhole(path: string): DatabaseSync {
+  for (let opens = 1; ; opens++) {
+    const file = inodeOf(path);
+    const db = new DatabaseSync(path, { timeout: 0, enableForeignKeyConstraints: false });
+    try {
+      db.exec('PRAGMA locking_mode = EXCLUSIVE');
+      pragma(db, 'page_count');
+      if (opens === opensMax || inodeOf(path) === file) return db;
+    } catch (err) {
+      db.close();
+      throw err;
+    }
+    db.close();
   }
 }
 
