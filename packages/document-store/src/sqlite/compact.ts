@@ -1,10 +1,10 @@
 /** Writes an embedded store anew without its free pages, so that its file is as small as its documents allow. */
 
-import { chmod, chown, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { chmod, chown, open, realpath, rename, stat } from 'node:fs/promises';
 import { requireSpace, syncDirectory } from './backup.ts';
 import { fromSqlite } from './errors.ts';
 import { prepareSchema } from './schema.ts';
-import { draftOf, openFile } from './store.ts';
+import { draftOf, openFile, removeDraft } from './store.ts';
 
 export interface Compacted {
   bytesBefore: number;
@@ -25,7 +25,7 @@ export async function compactSqliteFile(
   const draft = draftOf(path);
   const db = openFile(path, {});
   try {
-    await rm(draft, { force: true });
+    removeDraft(path);
     // Refuses files that are no store.
     prepareSchema(db, []);
     db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
@@ -48,9 +48,9 @@ export async function compactSqliteFile(
     await syncDirectory(path);
     return { bytesBefore, bytesAfter: (await stat(path)).size };
   } catch (err) {
+    if (db.isOpen) removeDraft(path);
     throw fromSqlite(err);
   } finally {
     if (db.isOpen) db.close();
-    await rm(draft, { force: true });
   }
 }

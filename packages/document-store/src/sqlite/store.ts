@@ -36,7 +36,7 @@ export function openSqliteStore(
   const shapes = toShapes(specs);
   const db = openFile(path, options);
   try {
-    if (path !== ':memory:') rmSync(draftOf(realpathSync(path)), { force: true });
+    if (path !== ':memory:') removeDraft(realpathSync(path));
     prepareSchema(db, shapes);
     const urgent = new Set(specs.filter((spec) => spec.urgentDeletes).map(({ name }) => name));
     const reserve = urgent.size === 0 || path === ':memory:' ? noReserve : openReserve(path);
@@ -50,6 +50,11 @@ export function openSqliteStore(
 
 /** The file that `compactSqliteFile` writes. If it is interrupted, the next run or the next start removes it. */
 export const draftOf = (path: string): string => `${path}.compact`;
+
+/** Only for who has locked the file. */
+export function removeDraft(path: string): void {
+  for (const ending of ['', '-journal']) rmSync(draftOf(path) + ending, { force: true });
+}
 
 export function openFile(path: string, { pagesMax }: SqliteOptions): DatabaseSync {
   if (path !== ':memory:') createFile(path);
