@@ -7,6 +7,7 @@
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { freeBuffer } from './large-buffers.ts';
+import { Pieces } from './pieces.ts';
 
 /** `bytes` are valid during the call only. */
 export type OnBytes = (bytes: Buffer) => void;
@@ -68,8 +69,8 @@ export class Carry {
   #start: Buffer | undefined;
   /** The length of the whole message; 0 until its header is complete. */
   #needed = 0;
-  #parts: Buffer[] = [];
-  #partBytes = 0;
+  /** What has arrived of the rest. */
+  readonly #rest = new Pieces();
   /** A long message, as far as it has arrived. Parts and a copy of them would take twice the memory. */
   #collected: Buffer | undefined;
   #collectedBytes = 0;
@@ -90,16 +91,13 @@ export class Carry {
     if (this.#collected !== undefined) return this.#collect(this.#collected, bytes);
     const start = this.#start;
     if (start === undefined) return bytes;
-    if (this.#needed > start.length + this.#partBytes + bytes.length) {
-      this.#parts.push(Buffer.from(bytes));
-      this.#partBytes += bytes.length;
+    if (this.#needed > start.length + this.#rest.bytes + bytes.length) {
+      this.#rest.add(bytes);
       return undefined;
     }
-    const whole = this.#partBytes === 0 ? putBefore(start, bytes) : undefined;
-    const joined = whole ?? Buffer.concat([start, ...this.#parts, bytes]);
+    const whole = this.#rest.bytes === 0 ? putBefore(start, bytes) : undefined;
+    const joined = whole ?? Buffer.concat([start, ...this.#rest.take(), bytes]);
     this.#start = undefined;
-    this.#parts = [];
-    this.#partBytes = 0;
     return joined;
   }
 

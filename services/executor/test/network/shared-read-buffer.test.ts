@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { heldBytes } from '../../../../tests/support/memory.ts';
 import { Carry, openSocket, readInPlace } from '../../src/network/shared-read-buffer.ts';
 
 /** Messages of a length and then as many bytes, as they are found in a stream. */
@@ -141,4 +142,14 @@ test('messages come out of a stream as they went in, wherever it is cut', () => 
     }),
     { numRuns: 200 },
   );
+});
+
+test('the start of a message takes no more memory if it comes byte by byte', () => {
+  const message = toMessage(text('a', 200_000));
+  const reader = new Messages();
+  const before = heldBytes();
+  for (let at = 0; at < message.length - 1; at++) reader.push(message.subarray(at, at + 1));
+  expect(heldBytes() - before).toBeLessThan(2_000_000);
+  reader.push(message.subarray(-1));
+  expect(reader.found).toEqual([text('a', 200_000)]);
 });

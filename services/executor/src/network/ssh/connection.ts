@@ -41,8 +41,8 @@ const algorithms: NonNullable<ConnectConfig['algorithms']> = {
   compress: ['none'],
 };
 
-/** The library lets 2 MiB wait in a channel and grants a window of 2 MiB more. A bastion that sends more ignores the window. */
-const unreadBytesMax = 6 * 1024 * 1024;
+/** The library grants a window of 2 MiB. A bastion that sends more ignores it. */
+const unreadBytesMax = 3 * 1024 * 1024;
 /** A bastion that makes the hub answer and reads nothing would fill the memory. */
 const unsentBytesMax = 16 * 1024 * 1024;
 /**
@@ -139,10 +139,10 @@ export class BastionConnection {
   readonly #socket: Socket;
   readonly #paced: PacedSocket;
   readonly #streams = new Set<ChannelStream>();
-  /** What has arrived since that time, and the data of channels that had been read or was unread then. */
+  /** What has arrived since that time, and the data of channels that had arrived before. */
   #received = { bytes: 0, dataBefore: 0, since: performance.now() };
   /** Of all channels. */
-  #readBytes = 0;
+  #dataBytes = 0;
 
   constructor(client: Client, { socket, paced }: { socket: Socket; paced: PacedSocket }) {
     this.#client = client;
@@ -185,16 +185,11 @@ export class BastionConnection {
   }
 
   #use(channel: ClientChannel): ChannelStream {
-    const stream = new ChannelStream(channel);
-    channel.on('data', ({ length }: Buffer) => {
-      this.#readBytes += length;
+    const stream = new ChannelStream(channel, (bytes) => {
+      this.#dataBytes += bytes;
     });
     this.#streams.add(stream);
-    stream.once('close', () => {
-      this.#streams.delete(stream);
-      // What it had not read is counted no more.
-      this.#received = this.#receivedSoFar();
-    });
+    stream.once('close', () => this.#streams.delete(stream));
     return stream;
   }
 
@@ -208,15 +203,10 @@ export class BastionConnection {
     const received = this.#received;
     received.bytes += bytes;
     if (received.bytes < emptyBytesMax) return false;
-    this.#received = this.#receivedSoFar();
-    const { dataBefore, since } = this.#received;
+    const dataBefore = this.#dataBytes;
+    this.#received = { bytes: 0, dataBefore, since: performance.now() };
+    const { since } = this.#received;
     return dataBefore - received.dataBefore < emptyBytesMax / 16 && since - received.since < emptyMs;
-  }
-
-  #receivedSoFar() {
-    let dataBefore = this.#readBytes;
-    for (const { unreadBytes } of this.#streams) dataBefore += unreadBytes;
-    return { bytes: 0, dataBefore, since: performance.now() };
   }
 }
 

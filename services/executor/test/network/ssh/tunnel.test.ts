@@ -3,6 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { HubError } from '@datahub/service-kit/call/error';
 import type { ServerChannel } from 'ssh2';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { heldBytes } from '../../../../../tests/support/memory.ts';
 import { createAddressPolicy } from '../../../src/network/address-policy.ts';
 import { createDial } from '../../../src/network/dialer.ts';
 import { connectToBastion } from '../../../src/network/ssh/connection.ts';
@@ -140,6 +141,30 @@ describe('a tunnel', () => {
     await expect.poll(() => sent).toBeGreaterThan(before + 8 * 1024 * 1024);
     flooding?.destroy();
     talker.close();
+  });
+
+  it('keeps what nobody reads yet without the packets in which it came', async () => {
+    const packets = Array.from({ length: 12_000 }, (_, i) => Buffer.from(String(10_000_000 + i)));
+    const { open } = await setup({
+      onChannel: async (channel) => {
+        channel.on('error', () => {});
+        for (const [i, packet] of packets.entries()) {
+          channel.write(packet);
+          if (i % 100 === 0) await new Promise(setImmediate);
+        }
+      },
+    });
+    const before = heldBytes();
+    const stream = (await open()) as ServerStream & { unreadBytes: number };
+    stream.pause();
+    await expect.poll(() => stream.unreadBytes, { interval: 100 }).toBeGreaterThan(25_000);
+    // Each packet takes 330 bytes by itself.
+    expect(heldBytes() - before).toBeLessThan(1_500_000);
+    const parts: Buffer[] = [];
+    stream.on('data', (bytes: Buffer) => parts.push(bytes)).resume();
+    const all = Buffer.concat(packets);
+    await expect.poll(() => Buffer.concat(parts).length).toBe(all.length);
+    expect(Buffer.concat(parts).equals(all)).toBe(true);
   });
 
   it('closes the connection of a bastion that sends beyond its window', async () => {
