@@ -10,7 +10,7 @@ import { OverSocket } from './over-socket.ts';
 
 /** Three times as much as the chains of public authorities, with room for a list of accepted authorities. */
 const handshakeBytesMax = 24_576;
-/** Handshakes that servers answer together go on in turns. */
+/** Handshakes that servers answer together go on in turns, which the accounts share. */
 const handshakeTurn = createTurns();
 
 /** Stands between a socket and TLS. Node reads a plain socket without asking, so it could not be stopped in time. */
@@ -64,7 +64,7 @@ export class BoundedHandshake extends OverSocket {
       return;
     }
     this.#waiting++;
-    void handshakeTurn().then(() => {
+    void handshakeTurn(this.accountId).then(() => {
       this.#waiting--;
       if (!this.destroyed) pass();
     });

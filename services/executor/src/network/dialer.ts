@@ -64,7 +64,7 @@ export function createDial(options: DialOptions): Dial {
       if (!resolveAgain) reached.set(host, target);
       socket.setNoDelay(true);
       socket.setKeepAlive(true, keepAliveMs);
-      return socket;
+      return Object.assign(socket, { accountId });
     } catch (err) {
       if (err instanceof HubError && err.code === 'SOURCE_AUTH') throw err;
       throw isWaiting && bound.aborted ? logInsWait(err) : sourceUnreachable(err);

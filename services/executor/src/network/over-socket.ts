@@ -1,17 +1,19 @@
 import { Duplex } from 'node:stream';
 import { createTurnClock, createTurns } from '@datahub/service-kit/yield-to-loop';
+import type { ServerStream } from '../ports/server-stream.ts';
 
 /**
  * What its reader gets at once. Node reads up to 2 MiB of a socket in one turn of the event loop, and TLS and SSH handle all
  * records and packets of it: 58,000 of the smallest took more than a second. Of a slice they have 20 ms.
  */
 const sliceBytes = 8_192;
-/** All such sockets together have so much time in a turn. Then they take turns. */
+/** All such sockets together have so much time in a turn. Then their accounts take turns. */
 const clock = createTurnClock(4);
 const readTurn = createTurns();
 
 /** Stands between a connected socket and what reads it, and passes bytes on a little at a time. */
 export abstract class OverSocket extends Duplex {
+  readonly accountId: string;
   readonly #socket: Duplex;
   /** What is passed on next, and then what happens. */
   readonly #steps: (Iterator<Buffer> | (() => void))[] = [];
@@ -22,8 +24,9 @@ export abstract class OverSocket extends Duplex {
   #isPassing = false;
   #hasTurn = true;
 
-  constructor(socket: Duplex, { allowHalfOpen = true } = {}) {
+  constructor(socket: ServerStream, { allowHalfOpen = true } = {}) {
     super({ allowHalfOpen, readableHighWaterMark: sliceBytes });
+    this.accountId = socket.accountId ?? '';
     this.#socket = socket;
     socket
       .on('data', (bytes: Buffer) => this.receive(bytes))
@@ -92,7 +95,7 @@ export abstract class OverSocket extends Duplex {
 
   #waitForTurn(): void {
     this.#hasTurn = false;
-    void readTurn().then(() => {
+    void readTurn(this.accountId).then(() => {
       this.#hasTurn = true;
       this.#pass();
     });

@@ -25,7 +25,7 @@ export function startTls(
     };
     const verifiesName = tls.mode === 'verify-full';
     const bounded = new BoundedHandshake(socket);
-    const { localPort } = socket;
+    const { localPort, accountId } = socket;
     try {
       const secure = connect(
         {
@@ -43,8 +43,13 @@ export function startTls(
           bounded.lift();
           // By default it is that of the stream below, and a server that has closed would look connected.
           secure.allowHalfOpen = false;
-          // TLS over a stream does not say it.
-          resolve(Object.defineProperty(secure, 'localPort', { value: localPort }));
+          // TLS over a stream does not say the port.
+          resolve(
+            Object.defineProperties(secure, {
+              localPort: { value: localPort },
+              accountId: { value: accountId },
+            }),
+          );
         },
       );
       secure.once('error', fail).once('close', fail);

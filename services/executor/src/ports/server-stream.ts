@@ -4,6 +4,8 @@ import type { Duplex } from 'node:stream';
 
 /** A connection to a server of a source: a TCP socket, or a stream through a bastion. */
 export interface ServerStream extends Duplex {
+  /** Of the source. The accounts take turns at what is read from such streams. */
+  readonly accountId?: string | undefined;
   /** Of TCP; undefined once the socket is closed, and for a stream through a bastion. */
   readonly localPort?: number | undefined;
   readonly remoteAddress?: string | undefined;

@@ -15,13 +15,13 @@ afterEach(() => {
   server.close();
 });
 
-async function pair(): Promise<[paced: PacedSocket, other: Socket]> {
+async function pair(accountId = 'a'): Promise<[paced: PacedSocket, other: Socket]> {
   const { port } = server.address() as AddressInfo;
   const accepted = once(server, 'connection');
   const socket = connect(port, '127.0.0.1');
   sockets.push(socket);
   const [[other]] = (await Promise.all([accepted, once(socket, 'connect')])) as [[Socket], unknown];
-  return [new PacedSocket(socket).on('error', () => {}), other];
+  return [new PacedSocket(Object.assign(socket, { accountId })).on('error', () => {}), other];
 }
 
 const compute = (ms: number) => {
@@ -47,6 +47,25 @@ describe('a paced socket', () => {
       await new Promise(setImmediate);
     }
     expect(mostInTurn).toBeLessThanOrEqual(3);
+  });
+
+  it('lets the sockets of another account not wait for each of an account', async () => {
+    const flooded: Awaited<ReturnType<typeof pair>>[] = [];
+    for (let i = 0; i < 40; i++) flooded.push(await pair());
+    let slices = 0;
+    for (const [paced, other] of flooded) {
+      paced.on('data', () => {
+        slices++;
+        compute(5);
+      });
+      other.write(Buffer.alloc(131_072));
+    }
+    const [paced, other] = await pair('b');
+    await expect.poll(() => slices, { interval: 1 }).toBeGreaterThan(40);
+    const before = slices;
+    other.write('small');
+    await once(paced, 'data');
+    expect(slices - before).toBeLessThan(10);
   });
 
   it('passes on all bytes in order, then the end', async () => {

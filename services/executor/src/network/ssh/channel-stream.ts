@@ -14,6 +14,7 @@ const readAheadBytes = 8_192;
 type Channel = ClientChannel & Pick<Duplex, 'push' | '_read'>;
 
 export class ChannelStream extends Duplex {
+  readonly accountId: string | undefined;
   readonly #channel: Channel;
   readonly #onBytes: (bytes: number) => void;
   /** What has arrived while the reader had enough, and what of it is passed on next. */
@@ -25,8 +26,12 @@ export class ChannelStream extends Duplex {
   #hasEnded = false;
 
   /** `onBytes` is called with the number of bytes of what arrives. */
-  constructor(channel: ClientChannel, onBytes: (bytes: number) => void = () => {}) {
+  constructor(
+    channel: ClientChannel,
+    { accountId, onBytes }: { accountId: string | undefined; onBytes: (bytes: number) => void },
+  ) {
     super({ allowHalfOpen: false, readableHighWaterMark: readAheadBytes });
+    this.accountId = accountId;
     this.#channel = channel as Channel;
     this.#onBytes = onBytes;
     const { push } = this.#channel;

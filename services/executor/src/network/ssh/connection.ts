@@ -185,9 +185,11 @@ export class BastionConnection {
   }
 
   #use(channel: ClientChannel): ChannelStream {
-    const stream = new ChannelStream(channel, (bytes) => {
+    const onBytes = (bytes: number) => {
       this.#dataBytes += bytes;
-    });
+    };
+    const { accountId } = this.#paced;
+    const stream = new ChannelStream(channel, { accountId, onBytes });
     this.#streams.add(stream);
     stream.once('close', () => this.#streams.delete(stream));
     return stream;
