@@ -88,7 +88,8 @@ const types: Record<number, Type> = {
   1184: { name: 'timestamptz', kind: timestamp(true), binary: binaryTimestamp(true), array: 1185 },
   1186: { name: 'interval', kind: ascii, array: 1187 },
   1266: { name: 'timetz', kind: ascii, array: 1270 },
-  1560: { name: 'bit', kind: ascii, array: 1561 },
+  // It can be empty, as a part of another one.
+  1560: { name: 'bit', kind: text, array: 1561 },
   1562: { name: 'bit varying', kind: text, array: 1563 },
   1700: { name: 'numeric', kind: { is: 'decimal' }, array: 1231 },
   2950: { name: 'uuid', kind: ascii, binary: { is: 'uuid' }, array: 2951 },

@@ -123,6 +123,12 @@ describe.skipIf(url === undefined)('PostgreSQL (needs POSTGRES_URL)', () => {
     expect(text).toBe('a,b,c,d,e\r\n"""abc""",abc,"",,"{""x"":1}"\r\n');
   });
 
+  it('writes bits without a digit as an empty text in CSV', async () => {
+    const columns = `substring(B'101' from 4) AS a, B'' AS b, NULL::bit AS c, B'01' AS d`;
+    const { text } = await ask(connection, `SELECT ${columns}`, { format: 'csv' });
+    expect(text).toBe('a,b,c,d\r\n"","",,01\r\n');
+  });
+
   it('goes on when a table changes under a prepared statement', async () => {
     const change = (text: string) => ask(connection, text, { kind: 'standalone' });
     await change('DROP TABLE IF EXISTS hub_plan');
