@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import type { ColumnKind } from '../../src/ports/column-kind.ts';
 import { createResponseWriter } from '../../src/result/response-writer.ts';
+import { ByteWriter } from '../../src/result/values/primitives.ts';
+import { cellWriter } from '../../src/result/xlsx/cells.ts';
 
 const text: ColumnKind = { is: 'text' };
 const directory = Buffer.from('PK\x05\x06', 'latin1');
@@ -38,6 +40,24 @@ it('has its directory at the end only, so a broken workbook opens in no program'
   expect(Buffer.concat(chunks).includes(directory)).toBe(false);
   finish();
   expect(Buffer.concat(chunks).includes(directory)).toBe(true);
+});
+
+it.each([
+  ['1'.repeat(308), 'a number'],
+  ['1'.repeat(310), 'a text'],
+  ['1E+300', 'a number'],
+  ['-1E+400', 'a text'],
+  ['1.5E+6144', 'a text'],
+  ['1E-308', 'a text'],
+  ['1.5E-6100', 'a text'],
+  ['0.00', 'a number'],
+])('makes %s %s, whose cell a program can read', (digits, wanted) => {
+  const out = new ByteWriter();
+  const value = Buffer.from(digits);
+  cellWriter({ is: 'decimal' }, 'number')(out, value, 0, value.length);
+  const cell = out.buffer.toString('latin1', 0, out.position);
+  expect(cell.includes('inlineStr') ? 'a text' : 'a number').toBe(wanted);
+  expect(cell).toContain(digits);
 });
 
 it('names the column of a text that no cell holds, and refuses too many columns', () => {

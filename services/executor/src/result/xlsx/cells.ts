@@ -72,7 +72,7 @@ const booleanCell =
     return true;
   };
 
-/** What is a string in JSON is a text, and so is what spreadsheets read as 0. */
+/** What is a string in JSON is a text, and so is what spreadsheets read as 0, or as no number. */
 function numberCell(json: FieldEncoder, plain: FieldEncoder): CellWriter {
   const asText = textCell(plain);
   return (out, source, start, end) => {
@@ -80,7 +80,7 @@ function numberCell(json: FieldEncoder, plain: FieldEncoder): CellWriter {
     writeAscii(out, '><v>');
     const digits = out.position;
     json(out, source, start, end);
-    if (out.buffer[digits] === quote || isTooSmall(out.buffer, digits, out.position)) {
+    if (out.buffer[digits] === quote || isNoDouble(out.buffer, digits, out.position)) {
       out.position = from;
       return asText(out, source, start, end);
     }
@@ -90,13 +90,15 @@ function numberCell(json: FieldEncoder, plain: FieldEncoder): CellWriter {
 }
 
 const smallest = 2.2250738585072014e-308;
-const letterE = 0x65;
+const isE = (byte: number | undefined) => byte === 0x65 || byte === 0x45;
 
-/** Such a number is written as `1e-308`, or with hundreds of zeros. */
-function isTooSmall(source: Buffer, start: number, end: number): boolean {
-  if (end - start < 300 && source[end - 'e-308'.length] !== letterE) return false;
+/** Such a number is written as `1e-308` or `1E+6144`, or with hundreds of digits. */
+function isNoDouble(source: Buffer, start: number, end: number): boolean {
+  if (end - start < 300 && !isE(source[end - 'e-308'.length]) && !isE(source[end - 'E+6144'.length]))
+    return false;
   const text = source.toString('latin1', start, end);
-  return Math.abs(Number(text)) < smallest && /^[^e]*[1-9]/.test(text);
+  const value = Math.abs(Number(text));
+  return value === Infinity || (value < smallest && /^[^e]*[1-9]/i.test(text));
 }
 
 /** What spreadsheets have no number for stays a text. */
