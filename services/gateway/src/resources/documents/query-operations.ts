@@ -4,7 +4,14 @@ import { isReadingCommand } from '@datahub/contract/commands';
 import type { Query } from '@datahub/proto/catalog/v1/catalog';
 import { inAllFormats } from '../../response/format.ts';
 import { executeBody, execution } from '../execute.ts';
-import { type Described, type Schema, toRowSchema, toValueShapes, type ValueShape } from './value-schemas.ts';
+import {
+  type Described,
+  exampleOf,
+  type Schema,
+  toRowSchema,
+  toValueShapes,
+  type ValueShape,
+} from './value-schemas.ts';
 
 export interface DocumentedQuery {
   /** Unique in the document. */
@@ -183,16 +190,13 @@ function toRead(
 }
 
 function toParameter({ key, inUrl, required, description, example }: ValueShape): object {
-  return {
-    name: key,
-    in: 'query',
-    required,
-    description,
-    ...(inUrl.type === undefined
-      ? { content: { 'application/json': { schema: inUrl } } }
-      : { schema: inUrl }),
-    ...(required && !Array.isArray(example) ? { example } : {}),
+  const shown = {
+    schema: inUrl,
+    ...(required && !Array.isArray(example) ? { example: exampleOf(inUrl) } : {}),
   };
+  // Beside `content` an example is not allowed.
+  const form = inUrl.type === undefined ? { content: { 'application/json': shown } } : shown;
+  return { name: key, in: 'query', required, description, ...form };
 }
 
 const otherValues = {

@@ -113,16 +113,26 @@ function toShape({ key, type, list, nullable, labels, isUnused, declared }: Know
   const body = isList ? { type: 'array', maxItems: listElementsMax, items: itemsOf(single) } : single;
   return {
     key,
-    schema: { ...(takesNull ? orNull(body) : body), ...withDefault },
-    // The hub parses values in a URL by their declared type alone. The limit is on the length of the URL, not of a
-    // list.
-    inUrl: declared?.type?.endsWith('[]') ? { type: 'array', items: single } : single,
+    schema: { ...(takesNull ? orNull(body) : notNull(body)), ...withDefault },
+    // The limit is on the length of the URL, not of a list.
+    inUrl: declared?.type?.endsWith('[]') ? { type: 'array', items: single } : inUrl(single, declared),
     required: fallback === undefined && declared?.required !== false && isUnused !== true,
     isSecret: declared?.secret === true,
     description: declared?.description,
     example: isList ? [exampleOf(single)] : exampleOf(single),
   };
 }
+
+/** The hub parses values in a URL by their declared type alone: one without it is text. */
+function inUrl(single: Schema, declared: Variable | undefined): Schema {
+  if (declared?.type !== undefined || single.type !== undefined) return single;
+  const texts = elementsOf(declared?.enumJson ?? '[]').filter((json) => json.startsWith('"'));
+  return { type: 'string', ...(texts.length === 0 ? {} : { enum: texts.map((json) => JsonText.of(json)) }) };
+}
+
+/** A schema without `type` and `enum` accepts null. */
+const notNull = (schema: Schema): Schema =>
+  schema.type === undefined && schema.enum === undefined ? { ...schema, not: { type: 'null' } } : schema;
 
 /** An enum holds for the elements of a list, null included. */
 const itemsOf = (single: Schema): Schema =>
@@ -134,7 +144,8 @@ const examplesByFormat: Record<string, unknown> = {
   uuid: '7c9e6679-7425-40de-944b-e07fc1f90ae7',
 };
 
-function exampleOf({ type, format, enum: values }: Schema): unknown {
+/** A sample value for the document. */
+export function exampleOf({ type, format, enum: values }: Schema): unknown {
   if (Array.isArray(values)) return values[0];
   const [first] = [type].flat();
   if (first === 'string') return examplesByFormat[String(format)] ?? 'text';

@@ -73,6 +73,20 @@ describe('values', () => {
     expect(declared?.inUrl).toEqual({ type: 'array', items: { type: 'string', format: 'uuid' } });
   });
 
+  it('are text in a URL without a declared type, unless the source reports one', () => {
+    expect(only([{ key: 'a' }], undefined, none)?.inUrl).toEqual({ type: 'string' });
+    expect(only([], described([{ key: 'a', type: 'jsonb' }]), none)?.inUrl).toEqual({ type: 'string' });
+    const chosen = only([{ key: 'a', enumJson: '["x",1]' }], undefined, none);
+    expect(written(chosen?.inUrl)).toEqual({ type: 'string', enum: ['x'] });
+    expect(only([{ key: 'a', type: 'json' }], undefined, none)?.inUrl).toEqual({});
+  });
+
+  it('of any JSON cannot be null if they are required', () => {
+    const declared = [{ key: 'a', type: 'json', required: true }];
+    expect(only(declared, undefined, none)?.schema).toEqual({ not: { type: 'null' } });
+    expect(only([{ key: 'a', type: 'json' }], undefined, none)?.schema).toEqual({});
+  });
+
   it('can be left out if they have a default, and can be null only if that is accepted', () => {
     const shapes = toValueShapes(
       [
