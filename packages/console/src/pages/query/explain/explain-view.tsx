@@ -14,7 +14,7 @@ import { ProblemBox } from '../../../ui/problem.tsx';
 import { OtherResult, Scrolling } from '../../../ui/table.tsx';
 import type { QueryStatistics } from '../../statistics/figures.ts';
 import { VersionsTable } from '../../statistics/versions-table.tsx';
-import { misjudged, type PlanStep, readPlan, stepsOf } from './plan.ts';
+import { analyzeOf, misjudged, type PlanStep, readPlan, stepsOf } from './plan.ts';
 
 /** Of a phone, in the script of details. */
 const lineCharacters = 44;
@@ -63,7 +63,7 @@ export function ExplainView({ editor }: { editor: QueryEditor }) {
       {of !== undefined && of !== callOf(editor) && (
         <OtherResult>This is the plan of an earlier text or of other values. Explain again.</OtherResult>
       )}
-      {tree !== undefined && <PlanTable tree={tree} engine={engine} />}
+      {tree !== undefined && <PlanTable tree={tree} engine={engine} text={editor.draft.value?.text ?? ''} />}
       {plan !== undefined && tree === undefined && (
         <CopyBlock label="Plan" text={JSON.stringify(plan, null, 2)} />
       )}
@@ -87,7 +87,12 @@ function Versions({ queryId }: { queryId: string }) {
   );
 }
 
-function PlanTable({ tree, engine }: { tree: PlanStep; engine: string }) {
+interface Explained {
+  engine: string;
+  text: string;
+}
+
+function PlanTable({ tree, ...of }: Explained & { tree: PlanStep }) {
   const steps = [...stepsOf(tree)];
   const total = steps.reduce((sum, { step }) => sum + (step.ownMs ?? 0), 0);
   const slowest = steps.reduce(
@@ -130,7 +135,7 @@ function PlanTable({ tree, engine }: { tree: PlanStep; engine: string }) {
           </tbody>
         </table>
       </Scrolling>
-      <Advice steps={steps.map(({ step }) => step)} slowest={slowest} engine={engine} />
+      <Advice steps={steps.map(({ step }) => step)} slowest={slowest} {...of} />
     </>
   );
 }
@@ -189,11 +194,10 @@ function Judgement({ step }: { step: PlanStep }) {
 }
 
 /** One hint: what happened, and what to do. */
-function Advice({ steps, slowest, engine }: { steps: PlanStep[]; slowest: PlanStep; engine: string }) {
+function Advice({ steps, slowest, ...of }: Explained & { steps: PlanStep[]; slowest: PlanStep }) {
   const wrong = steps.filter((step) => step.table !== undefined && misjudged(step)?.more === true);
   const step = wrong.includes(slowest) ? slowest : wrong[0];
-  if (step === undefined) return null;
-  const statement = engine === 'postgres' ? `ANALYZE ${step.table};` : `ANALYZE TABLE ${step.table};`;
+  if (step?.table === undefined) return null;
   return (
     <div class="banner plan-advice">
       <p>
@@ -204,7 +208,7 @@ function Advice({ steps, slowest, engine }: { steps: PlanStep[]; slowest: PlanSt
         Its figures about the table may be old, so it chose a plan that suits few rows. New figures change no
         data:
       </p>
-      <CopyBlock label="Statement" text={statement} />
+      <CopyBlock label="Statement" text={analyzeOf(step.table, of)} />
     </div>
   );
 }

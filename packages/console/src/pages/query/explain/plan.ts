@@ -151,3 +151,15 @@ export function misjudged({ estimated, actual }: PlanStep): { times: number; mor
   const times = Math.max(expected / met, met / expected);
   return times < 10 ? undefined : { times: Math.round(times), more: met > expected };
 }
+
+/** The command that renews what the database knows of a table of a statement, which MariaDB's plan names by its alias. */
+export function analyzeOf(table: string, { text, engine }: { text: string; engine: string }): string {
+  if (engine === 'postgres')
+    return `ANALYZE ${/^[a-z_][a-z0-9_]*$/.test(table) ? table : `"${table.replaceAll('"', '""')}"`};`;
+  const alias = table.replaceAll(/[^\w]/g, String.raw`\$&`);
+  const named = new RegExp(
+    String.raw`(?:from|join|update|,)\s+([\w.\x60$]+)\s+(?:as\s+)?\x60?${alias}\x60?(?![\w$.])`,
+    'i',
+  ).exec(text);
+  return `ANALYZE TABLE ${named?.[1] ?? (/^\w+$/.test(table) ? table : `\`${table.replaceAll('`', '``')}\``)};`;
+}

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { misjudged, readPlan, stepsOf } from '../../../../src/pages/query/explain/plan.ts';
+import { analyzeOf, misjudged, readPlan, stepsOf } from '../../../../src/pages/query/explain/plan.ts';
 
 const shown = (plan: unknown) => {
   const tree = readPlan(plan);
@@ -86,4 +86,14 @@ it('calls ten times as many or as few rows misjudged', () => {
   expect(of(10, 99)).toBeUndefined();
   expect(of(10, 100)).toEqual({ times: 10, more: true });
   expect(of(1_000, 0)).toEqual({ times: 1_000, more: false });
+});
+
+it.each([
+  ['orders', 'postgres', 'select * from orders', 'ANALYZE orders;'],
+  ['Orders', 'postgres', 'select * from "Orders"', 'ANALYZE "Orders";'],
+  ['orders', 'mariadb', 'select * from orders', 'ANALYZE TABLE orders;'],
+  ['o', 'mariadb', 'SELECT * FROM shop.orders AS o JOIN lines l ON l.o = o.id', 'ANALYZE TABLE shop.orders;'],
+  ['l', 'mariadb', 'SELECT * FROM orders o, `lines` l', 'ANALYZE TABLE `lines`;'],
+])('names the table %s of %s as a statement can: %s', (table, engine, text, statement) => {
+  expect(analyzeOf(table, { text, engine })).toBe(statement);
 });
