@@ -244,6 +244,10 @@ describe.skipIf(engine === undefined)('watches (need POSTGRES_URL)', () => {
       api.post('/v1/watches/try', bodyOf({ queryId: writing, when: 'always', context: { id: 8 } })),
     );
     expect(tried.outcome).toBe('ok');
+    const emptying = await store(`TRUNCATE ${table}`, { command: 'TRUNCATE' });
+    const untried = await api.post('/v1/watches/try', bodyOf({ queryId: emptying, when: 'always' }));
+    expect([untried.status, untried.body.code]).toEqual([422, 'OPTION_REFUSED']);
+    expect(untried.body.detail).toMatch(/^The watch cannot be tried/);
     expect((await client.query(`SELECT id FROM ${table}`)).rows).toEqual([{ id: '7' }]);
   });
 

@@ -2,7 +2,7 @@
 
 import { isComparing } from '@datahub/contract/watches';
 import { requirePrincipal } from '@datahub/service-kit/call/call';
-import { toHubError } from '@datahub/service-kit/call/error';
+import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import type { FastifyRequest } from 'fastify';
 import { count, list, orNull, record, textOrNull } from '../../http/json-schema.ts';
 import { createPlaces } from '../../http/places.ts';
@@ -49,7 +49,10 @@ export function createTryWatchHandler({ upstreams: { catalog, executor } }: Reso
     const baseline = isComparing(settings.when);
     const tried = await executeWatch(run).then(
       (found) => ({ outcome: 'ok', code: null, detail: null, ...toJson(found), baseline }),
-      (err) => failedJson(err, request, baseline),
+      (err) => {
+        if (writes) requireUndoable(err);
+        return failedJson(err, request, baseline);
+      },
     );
     return reply.header('content-type', 'application/json; charset=utf-8').send(writeJson(tried));
   };
@@ -59,6 +62,14 @@ function toJson({ rows, isMet, toldNdjson }: Found) {
   const lines = toldNdjson.toString().split('\n', toldMax + 1);
   const told = lines.filter((line) => line !== '').slice(0, toldMax);
   return { rows, isMet: isMet ?? null, told: told.map((line) => JsonText.of<object>(line)) };
+}
+
+/** A try undoes what the query writes, which is not an option that the caller chose. */
+function requireUndoable(err: unknown): void {
+  if (!(err instanceof HubError) || err.code !== 'OPTION_REFUSED') return;
+  const detail =
+    'The watch cannot be tried, because the hub cannot undo what its query writes: it runs outside of a transaction, or a table has none. The watch itself can run it.';
+  throw new HubError(err.code, detail, { cause: err, retryable: false });
 }
 
 /** A fault of the query is what the run would be recorded with. */
