@@ -20,6 +20,8 @@ export interface BoundStatement {
   untyped?: readonly UntypedValue[];
   /** True if PostgreSQL infers the type of a variable. */
   infersTypes?: boolean;
+  /** MySQL: the text with other marks than `?` for some parameters, by their places. */
+  textWith?(marks: ReadonlyMap<number, string>): string;
 }
 
 /** Facts about NULLs in the columns, derived from the text of a statement. */

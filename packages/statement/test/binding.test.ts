@@ -78,7 +78,11 @@ describe('values', () => {
       [5, 'o'],
       [6, 'l'],
     ]);
-    expect(bindJson('mysql').untyped).toBe(undefined);
+    expect(bindJson('mysql').untyped?.map(({ name, isJson }) => [name, isJson])).toEqual([
+      ['s', false],
+      ['o', true],
+      ['l', true],
+    ]);
   });
 
   it('in nested arrays keep their nesting', () => {

@@ -49,6 +49,7 @@ export async function operateMysql(url: string, texts: string[]): Promise<void> 
 export interface AskOptions extends Partial<RunOptions> {
   params?: Statement['params'];
   untyped?: Statement['untyped'];
+  textWith?: Statement['textWith'];
   infersTypes?: boolean;
   kind?: Statement['kind'];
   key?: string;
@@ -72,6 +73,7 @@ export async function ask(connection: Connection, text: string, asked: AskOption
   const {
     params = [],
     untyped,
+    textWith,
     infersTypes = false,
     kind = 'read',
     key = text,
@@ -94,7 +96,11 @@ export async function ask(connection: Connection, text: string, asked: AskOption
   const answer = createResponseWriter({ format, numbers, meta: false, maxRows, allResults, reply });
   try {
     const outcome = await connection.run(
-      { key, text, params, ...(untyped && { untyped }), infersTypes, kind, comment, errors, session },
+      {
+        ...{ key, text, params, infersTypes, kind, comment, errors, session },
+        ...(untyped && { untyped }),
+        ...(textWith && { textWith }),
+      },
       answer,
       { statementTimeoutMs: 10_000, ...options },
     );

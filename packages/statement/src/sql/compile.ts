@@ -31,7 +31,8 @@ const textsMax = 64;
 const textsCharactersMax = 8_192;
 
 interface Writer {
-  write(source: Source, values: Value[]): string;
+  /** MySQL: with the marks for some placeholders, by their places. */
+  write(source: Source, values: Value[], marks?: ReadonlyMap<number, string>): string;
   /** Throws SQL_REJECTED if the engine cannot bind the values. */
   params(source: Source, values: Value[]): BoundValue[];
   /** The values whose form depends on the type that the database expects. Undefined if there are none. */
@@ -112,7 +113,8 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
     const key = keyFor(values);
     const untyped = writer.untyped?.(source, values, params);
     const inferred = { ...(untyped && { untyped }), ...(infersTypes && { infersTypes }) };
-    return { key, text: textFor(key, values), params, ...inferred };
+    const bound = { key, text: textFor(key, values), params, ...inferred };
+    return castsJson ? { ...bound, textWith: (marks) => writer.write(source, values, marks) } : bound;
   };
   return {
     kind,

@@ -30,8 +30,10 @@ export const comparesJson =
 
 /** A parameter that is JSON: MySQL has a type for it, and MariaDB takes what its own functions return for JSON. */
 const json = { cast: 'CAST(? AS JSON)', text: 'JSON_COMPACT(?)' };
-/** A parameter that is true or false, and not the number 1 or 0, which MySQL's JSON tells apart. */
+/** A parameter that is true or false, and not the number 1 or 0, which JSON tells apart. */
 const truth = '(? = TRUE)';
+/** The same for MySQL, which makes `(? = TRUE)` a number where it folds conditions. */
+export const jsonTruth = "CAST(ELT(2 - ?, 'true', 'false') AS JSON)";
 
 /** What a statement must say of a value: that it is a boolean (`b`), a list of booleans (`l`) or JSON (`j`). */
 export function kindOf({ type, elementType, isList }: Declaration, value: Value | undefined): string {
@@ -50,7 +52,8 @@ export const isKindPlace =
   ({ isJsonPart, isCompared, list }: Placeholder): boolean =>
     isJsonPart || (castsJson && (isCompared || list !== undefined));
 
-export function writeMysql(source: Source, values: Value[]): string {
+/** `marks`: what stands for some of the parameters instead of `?`, by their places. */
+export function writeMysql(source: Source, values: Value[], marks?: ReadonlyMap<number, string>): string {
   const { text, placeholders, declarations, castsJson } = source;
   const isJson = comparesJson(source);
   const isMarked = isKindPlace(source);
@@ -59,20 +62,25 @@ export function writeMysql(source: Source, values: Value[]): string {
     if (!isMarked(placeholder)) return '?';
     const { variable, isJsonPart, list } = placeholder;
     const kind = kindOf(declarations[variable] as Declaration, values[variable]);
-    if (kind === 'b' || (kind === 'l' && list !== undefined)) return truth;
-    return kind === '-' || !isJsonPart ? '?' : castsJson ? json.cast : json.text;
+    if (kind === '-' || !isJsonPart) return '?';
+    if (kind === 'b' || (kind === 'l' && list !== undefined)) return castsJson ? jsonTruth : truth;
+    return castsJson ? json.cast : json.text;
   };
   const emptyIn = countEmpty(source, values);
   /** The empty lists so far, by their parentheses. */
   const seenIn = new Map<number, number>();
-  let written = '';
+  let result = '';
   let at = 0;
+  let index = 0;
   for (const placeholder of placeholders) {
     const { variable, start, end, list } = placeholder;
     const value = values[variable];
     if (list === undefined || !Array.isArray(value) || value.length > 0) {
-      const marks = list !== undefined && Array.isArray(value) ? paddedLength(value.length) : 1;
-      written += `${text.slice(at, start)}${new Array(marks).fill(markOf(placeholder)).join(',')}`;
+      const length = list !== undefined && Array.isArray(value) ? paddedLength(value.length) : 1;
+      const mark = markOf(placeholder);
+      const ofIt = Array.from({ length }, (_, i) => marks?.get(index + i) ?? mark);
+      index += length;
+      result += `${text.slice(at, start)}${ofIt.join(',')}`;
       at = end;
       continue;
     }
@@ -83,14 +91,14 @@ export function writeMysql(source: Source, values: Value[]): string {
     // One of the commas beside it goes with it: the one in front, if an element is left there.
     const comma = isNone || position > seen ? commaBefore : commaAfter;
     const [cut, resumed] = comma !== undefined && comma < start ? [comma, comma + 1] : [start, start];
-    written += text.slice(at, cut) + text.slice(resumed, start);
-    if (isNone && position === 0) written += noElement;
+    result += text.slice(at, cut) + text.slice(resumed, start);
+    if (isNone && position === 0) result += noElement;
     at = end;
     if (comma === undefined || comma < start) continue;
-    written += text.slice(end, comma);
+    result += text.slice(end, comma);
     at = comma + 1;
   }
-  return written + text.slice(at);
+  return result + text.slice(at);
 }
 
 /** The number of empty lists in each pair of parentheses. */
@@ -140,7 +148,7 @@ export function mysqlParams(source: Source, values: Value[]): BoundValue[] {
   return params;
 }
 
-/** Texts beside another value, such as a column: MySQL gives them its type. With their places among the parameters. */
+/** Texts: MySQL gives them the type of what is beside them, such as a column. With their places among the parameters. */
 export function mysqlUntyped(
   { placeholders, declarations, castsJson }: Source,
   values: Value[],
@@ -152,9 +160,11 @@ export function mysqlUntyped(
   for (const { variable, list, isMerged } of placeholders) {
     const value = values[variable];
     const bound = params[index];
-    const { name } = declarations[variable] as Declaration;
-    if (isMerged && typeof bound === 'string') untyped.push({ index, name, value: bound });
-    index += list !== undefined && Array.isArray(value) ? paddedLength(value.length) : 1;
+    const { name, elementType } = declarations[variable] as Declaration;
+    const elements = list !== undefined && Array.isArray(value) ? value : [value];
+    const isJson = elementType === 'json' || typeof elements[0] !== 'string';
+    if (typeof bound === 'string') untyped.push({ index, name, value: bound, isMerged, isJson });
+    index += paddedLength(elements.length);
   }
   return untyped.length === 0 ? undefined : untyped;
 }

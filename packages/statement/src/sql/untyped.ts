@@ -1,6 +1,6 @@
 /**
  * Values whose form depends on the type that the database expects: on PostgreSQL those of variables without a type, on
- * MySQL texts beside other values.
+ * MySQL texts.
  */
 
 import type { FieldFault } from '@datahub/contract/validation-error';
@@ -12,6 +12,10 @@ export interface UntypedValue {
   index: number;
   name: string;
   value: string | ExactNumber | Value[] | { [key: string]: Value };
+  /** MySQL: the result can be this value or one beside it. */
+  isMerged?: boolean;
+  /** MySQL: a text that is JSON, and was not a string. */
+  isJson?: boolean;
 }
 
 /** What the database expects in a place, as far as values differ by it. */

@@ -87,7 +87,7 @@ describe('a text whose type MySQL takes from what it stands beside', () => {
   const untyped = (text: string, context: object, dialect: Dialect = 'mysql') =>
     compileStatement(text, { dialect, command: 'SELECT', variables: [{ key: 'n', type: 'bigint' }] })
       .bind({ pinnedJson: '', contextJson: JSON.stringify({ x: 'a', n: '5', ids: [1, 2, 3], ...context }) })
-      .untyped?.map(({ index, name }) => [index, name]);
+      .untyped?.flatMap(({ index, name, isMerged }) => (isMerged ? [[index, name]] : []));
 
   it('is found with its place among the parameters', () => {
     expect(untyped('SELECT COALESCE(:x, id), IF(:x, :x, :n) FROM t', {})).toEqual([
@@ -101,10 +101,28 @@ describe('a text whose type MySQL takes from what it stands beside', () => {
       [0, 'x'],
       [1, 'x'],
     ]);
-    for (const text of ['SELECT NULLIF(:n, 1)', 'SELECT COALESCE(:x + 1, id), F(:x), id = :x FROM t'])
-      expect(untyped(text, {})).toBeUndefined();
+    expect(untyped('SELECT NULLIF(:n, 1)', {})).toBeUndefined();
+    expect(untyped('SELECT COALESCE(:x + 1, id), F(:x), id = :x FROM t', {})).toEqual([]);
     expect(untyped('SELECT COALESCE(:x, id) FROM t', { x: 1 })).toBeUndefined();
     expect(untyped('SELECT COALESCE(:x, id) FROM t', {}, 'mariadb')).toBeUndefined();
+  });
+
+  it('can be written with another mark, and is no JSON', () => {
+    const text = 'SELECT :x, :d FROM t WHERE id IN (:ids) AND v = :x';
+    const bound = compileStatement(text, { dialect: 'mysql', command: 'SELECT', variables: [] }).bind({
+      pinnedJson: '',
+      contextJson: '{"x":"a","d":{"b":1},"ids":["c","d","e"]}',
+    });
+    expect(bound.untyped?.map(({ index, isJson }) => [index, isJson])).toEqual([
+      [0, false],
+      [1, true],
+      [2, false],
+      [6, false],
+    ]);
+    const marks = new Map([0, 3, 6].map((index) => [index, 'CONCAT(?)']));
+    expect(bound.textWith?.(marks)).toBe(
+      'SELECT CONCAT(?), ? FROM t WHERE id IN (?,CONCAT(?),?,?) AND v = CONCAT(?)',
+    );
   });
 
   it('is no operand of a comparison, so a list is JSON text in the results of a CASE', () => {

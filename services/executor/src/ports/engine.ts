@@ -138,6 +138,8 @@ export interface Statement {
   untyped?: readonly UntypedValue[];
   /** True if a variable has no type, so that the database infers it; PostgreSQL only. */
   infersTypes?: boolean;
+  /** The text with other marks than `?` for some parameters, by their places; MySQL only. */
+  textWith?(marks: ReadonlyMap<number, string>): string;
   /**
    * `read` runs in a read-only transaction that is rolled back, `write` in its own transaction, `standalone` in none.
    */

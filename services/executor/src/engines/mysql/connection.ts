@@ -61,7 +61,7 @@ export class MysqlConnection implements Connection {
   readonly serverVersion: string;
   readonly #wire: Wire;
   readonly #session: MysqlSession;
-  readonly #prepared = new PreparedStatements();
+  readonly #prepared: PreparedStatements;
   readonly #controls: Controls;
   readonly #host: ResultHost;
   #cleanUp: Buffer[] = [];
@@ -98,6 +98,10 @@ export class MysqlConnection implements Connection {
     this.#session = session;
     this.serverVersion = session.serverVersion;
     this.#wire = new Wire(session.socket, session);
+    this.#prepared = new PreparedStatements({
+      prepare: (statement, inTransaction) => this.#prepareNew(statement, { inTransaction }),
+      close: (id) => this.broken || this.#wire.send(protocol.closeStatement(id)),
+    });
     this.#stops = new Stops({
       ...{ canceller: session.canceller, threadId: session.threadId },
       ...{ busy: () => this.#wire.busy, resume: () => this.#wire.resume(), close: () => this.close() },
@@ -161,21 +165,21 @@ export class MysqlConnection implements Connection {
     this.#stops.begin();
     this.#isRead = statement.kind === 'read';
     this.#isSent = false;
-    const key = keyOf(statement, this.#session.isMariadb);
+    const key = keyOf(statement);
     const next = typeof options.snapshot === 'object' ? options.snapshot.next : undefined;
     const known = this.#prepared.get(key);
-    const isNextNew =
-      next !== undefined && this.#prepared.get(keyOf(next, this.#session.isMariadb)) === undefined;
+    const isNextNew = next !== undefined && this.#prepared.get(keyOf(next)) === undefined;
     const usesState =
       (known === undefined && usesSession(statement.text)) || (isNextNew && usesSession(next.text));
     try {
       if (usesState && this.#used && !options.inTransaction) await this.#reset();
       this.#used = true;
       // The next statement cannot be prepared in the open transaction.
-      if (isNextNew) await this.#prepare(keyOf(next, this.#session.isMariadb), next);
+      if (isNextNew) await this.#prepared.prepare(next);
       const inner = options.inTransaction === true;
-      const prepared =
-        (usesState && !inner ? undefined : known) ?? (await this.#prepare(key, statement, inner));
+      const first =
+        (usesState && !inner ? undefined : known) ?? (await this.#prepared.prepare(statement, inner));
+      const prepared = await this.#prepared.marked(first, statement, inner || options.snapshot === 'last');
       if (this.#cancellation.isAsked) throw stoppedError();
       if (inner && statement.kind === 'write') await this.#requireTransactional(prepared, statement);
       const held = isHeld(statement.kind, options);
@@ -199,7 +203,7 @@ export class MysqlConnection implements Connection {
       const leavesState = usesState || this.#changed || statement.kind === 'standalone';
       this.#changed = leavesState;
       const isOver = next === undefined && !options.inTransaction;
-      if (isOver) this.#closeOnce();
+      if (isOver) this.#prepared.closeOnce();
       if (leavesState && isOver && !this.broken) await this.#reset();
     }
   }
@@ -207,12 +211,6 @@ export class MysqlConnection implements Connection {
   async #toReported(err: unknown, statement: Pick<Statement, 'text' | 'errors'>): Promise<unknown> {
     if (err instanceof ConnectionEnds && (await this.#wire.closes())) return this.#wire.broken(err);
     return this.#cancellation.isAsked ? toCancelled(err) : reported(err, statement);
-  }
-
-  /** Closes the statements that do not run again. The server does not answer this. */
-  #closeOnce(): void {
-    for (const { id } of this.#prepared.takeOnce())
-      if (!this.broken) this.#wire.send(protocol.closeStatement(id));
   }
 
   /** The server discards the state of the session: variables, locks, temporary tables and prepared statements. */
@@ -312,7 +310,7 @@ export class MysqlConnection implements Connection {
   #rollBack = () => rollBackAll(this.#wire, this.#session.hasExtended);
 
   async endSnapshot(): Promise<void> {
-    this.#closeOnce();
+    this.#prepared.closeOnce();
     this.#wire.send(this.#afterRead.bytes);
     const { begun, ran, ended } = await this.#wire.exchange(this.#afterRead.responses, 0);
     if ((begun ?? ran ?? ended) !== undefined) this.close();
@@ -321,7 +319,7 @@ export class MysqlConnection implements Connection {
 
   /** Cleans the session after a transaction of several statements. */
   async #leave(): Promise<void> {
-    this.#closeOnce();
+    this.#prepared.closeOnce();
     if (this.#changed && !this.broken) await this.#reset();
   }
 
@@ -337,17 +335,6 @@ export class MysqlConnection implements Connection {
     }
   }
 
-  async #prepare(key: string, statement: Statement, inTransaction = false): Promise<Prepared> {
-    const prepared = await this.#prepareNew(statement, { inTransaction });
-    if (statement.isOnce) {
-      this.#prepared.addOnce(key, prepared);
-      return prepared;
-    }
-    const left = this.#prepared.add(key, prepared);
-    if (left !== undefined) this.#wire.send(protocol.closeStatement(left.id));
-    return prepared;
-  }
-
   #prepareNew(statement: Statement, { inTransaction = false, describes = false }): Promise<Prepared> {
     const own = { cleanUp: this.#cleanUp, followUp: this.#followUp, inTransaction, describes };
     return prepareUndone(this.#wire, statement, { ...this.#session, ...own });
@@ -356,8 +343,9 @@ export class MysqlConnection implements Connection {
   /** Prepares a statement of the open transaction, of which a rollback must leave nothing. */
   #prepareInside = async (statement: Statement): Promise<Prepared> => {
     this.#changed = true;
-    const key = keyOf(statement, this.#session.isMariadb);
-    const prepared = this.#prepared.get(key) ?? (await this.#prepare(key, statement, true));
+    const key = keyOf(statement);
+    const known = this.#prepared.get(key) ?? (await this.#prepared.prepare(statement, true));
+    const prepared = await this.#prepared.marked(known, statement, true);
     await this.#requireTransactional(prepared, statement);
     return prepared;
   };

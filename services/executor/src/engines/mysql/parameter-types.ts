@@ -1,53 +1,115 @@
-/** What MySQL makes of the types of a statement's parameters. */
+/** The types that MySQL gives to the parameters of a statement, and what keeps it from reading other values for theirs. */
 
 import type { FieldFault } from '@datahub/contract/validation-error';
+import { jsonTruth } from '@datahub/statement/sql/mysql';
+import type { UntypedValue } from '@datahub/statement/sql/untyped';
 import { contextInvalid } from '@datahub/statement/values';
 import type { Param, Statement } from '../../ports/engine.ts';
 
 type Untyped = Statement['untyped'];
 
-/** In the definition of a parameter, the bytes from its type to its end. */
-const typeBytes = 6;
-const textType = 0xfd;
-const numbers = new Set([0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x08, 0x09, 0x0d, 0x10, 0xf6]);
-const times = new Set([0x07, 0x0a, 0x0b, 0x0c]);
+/** In the definition of a parameter, the bytes from its character set, and from its type, to its end. */
+const [charsetBytes, typeBytes] = [12, 6];
+const binaryCharset = 0x3f;
+
+type Expected = 'number' | 'date' | 'time' | 'json' | 'binary' | 'text';
+
+const expectations: readonly Expected[] = ['text', 'number', 'date', 'time', 'json', 'binary'];
+const types: readonly (readonly [Expected, number[]])[] = [
+  ['number', [0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x08, 0x09, 0x0d, 0x10, 0xf6]],
+  ['date', [0x07, 0x0a, 0x0c]],
+  ['time', [0x0b]],
+  ['json', [0xf5]],
+];
+const expectedByType = new Map(types.flatMap(([expected, codes]) => codes.map((code) => [code, expected])));
+const stringTypes = new Set([0x0f, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe]);
+
 const number = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
 const beginOfTime = /^\s*-?\d/;
+/** What MySQL reads as in the text of a statement wherever it takes a parameter for a date, or for a time of day. */
+const plainDate =
+  /^\d{4}-(0?[1-9]|1[0-2])-(0?[1-9]|[12]\d|3[01])([T ]([01]?\d|2[0-3]):[0-5]?\d(:[0-5]?\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/;
+const plainTime = /^-?\d{1,3}:[0-5]?\d(:[0-5]?\d(\.\d+)?)?$/;
+
+/** Makes a value of a parameter what it is in the text of a statement, whatever is beside it. */
+const marks = { text: 'CONCAT(?)', integer: '(? + 0)', decimal: '(? + 0.0)' };
 
 /**
- * The types that MySQL gives to texts beside other values, such as that of `id` in `COALESCE(:name, id)`. It would read
- * "abc" as the number 0 there, with no more than a warning. Runs with the same key have such texts in the same places.
+ * The types that MySQL gives to parameters, by what is beside them or by the function that they are for. It would read
+ * "abc" as the number 0 in `COALESCE(:name, id)`, "10:11" as a date in `HOUR(:time)`, and a text beside NULL as bytes, all
+ * with no more than a warning.
  */
 export class ExpectedTypes {
-  #unread: Untyped;
-  readonly #types: number[] = [];
+  /** By parameter, the index in `expectations`. */
+  #kinds = new Uint8Array(0);
+  /** True if a value other than a text can be misread. */
+  #misreads = false;
 
-  constructor(untyped: Untyped) {
-    this.#unread = untyped;
+  /** MariaDB has no types in the definitions of parameters. */
+  begin(count: number, isMariadb: boolean): void {
+    this.#kinds = new Uint8Array(isMariadb ? 0 : count);
   }
 
-  /** Reads the definition of a parameter, which ends there. MariaDB has no types in them, and no such texts. */
+  /** Reads the definition of a parameter, which ends there. */
   read(index: number, source: Buffer, end: number): void {
-    if (this.#unread?.[this.#types.length]?.index !== index) return;
-    this.#types.push(source[end - typeBytes] as number);
-    // The values are no longer needed.
-    if (this.#types.length === this.#unread.length) this.#unread = undefined;
+    if (index >= this.#kinds.length) return;
+    const type = source[end - typeBytes] as number;
+    const isBinary = stringTypes.has(type) && source.readUInt16LE(end - charsetBytes) === binaryCharset;
+    const expected = expectedByType.get(type) ?? (isBinary ? 'binary' : 'text');
+    this.#kinds[index] = expectations.indexOf(expected);
+    this.#misreads ||= expected === 'date' || expected === 'time' || expected === 'json';
   }
 
-  /** Throws CONTEXT_INVALID for texts that have no value of the type. */
-  require(params: readonly Param[], untyped: Untyped = []): void {
-    const faults = untyped.flatMap(({ index, name }, i): FieldFault[] => {
-      const must = mustBe(params[index] as Param, this.#types[i] ?? textType);
-      return must === undefined ? [] : [{ path: ['context', name], detail: detailOf(name, must) }];
+  #of(index: number): Expected {
+    return expectations[this.#kinds[index] ?? 0] as Expected;
+  }
+
+  /** Throws CONTEXT_INVALID for texts beside other values that have no value of their type. */
+  require(untyped: Untyped = []): void {
+    const faults = untyped.flatMap((value): FieldFault[] => {
+      const must = value.isMerged ? mustBe(value, this.#of(value.index)) : undefined;
+      return must === undefined
+        ? []
+        : [{ path: ['context', value.name], detail: detailOf(value.name, must) }];
     });
     if (faults.length > 0) throw contextInvalid(faults);
   }
+
+  /** What must stand for a parameter, because MySQL would read its value as another one. By index. */
+  marks({ params, untyped = [] }: Pick<Statement, 'params' | 'untyped'>): Map<number, string> {
+    const found = new Map<number, string>();
+    for (const value of untyped)
+      if (isMisread(value, this.#of(value.index))) found.set(value.index, marks.text);
+    if (!this.#misreads) return found;
+    for (const [index, param] of params.entries()) {
+      const mark = markOf(param, this.#of(index));
+      if (mark !== undefined) found.set(index, mark);
+    }
+    return found;
+  }
 }
 
-function mustBe(value: Param, type: number): string | undefined {
+function mustBe({ value, isJson }: UntypedValue, expected: Expected): string | undefined {
+  if (expected === 'json' && !isJson) return 'a value of the type json';
   if (typeof value !== 'string') return undefined;
-  if (numbers.has(type) && !number.test(value)) return 'a number';
-  return times.has(type) && !beginOfTime.test(value) ? 'a date or a time' : undefined;
+  if (expected === 'number' && !number.test(value)) return 'a number';
+  const isTime = expected === 'date' || expected === 'time';
+  return isTime && !beginOfTime.test(value) ? 'a date or a time' : undefined;
+}
+
+function isMisread({ value, isJson }: UntypedValue, expected: Expected): boolean {
+  if (typeof value !== 'string' || isJson) return false;
+  if (expected === 'date') return !plainDate.test(value);
+  if (expected === 'time') return !plainTime.test(value);
+  return expected === 'json' || expected === 'binary';
+}
+
+function markOf(param: Param, expected: Expected): string | undefined {
+  if (expected === 'json') return typeof param === 'boolean' ? jsonTruth : undefined;
+  if (param === null || typeof param === 'string') return undefined;
+  if (expected !== 'date' && expected !== 'time') return undefined;
+  const isWhole = typeof param === 'boolean' || typeof param === 'bigint' || Number.isInteger(param);
+  return isWhole ? marks.integer : marks.decimal;
 }
 
 const detailOf = (name: string, must: string) =>
@@ -56,11 +118,12 @@ const detailOf = (name: string, must: string) =>
 /**
  * Identifies the prepared statement on a connection. If the statement does not imply the type of a parameter, MySQL
  * uses the type of its first value: it then converts a later text to the number 0, after a double the digits of later
- * integers and decimals are lost, and after a decimal later integers are decimals with 30 places. So texts, doubles,
- * decimals and other values need separate statements, or what a caller sends would change what others read.
+ * integers and decimals are lost, and after a decimal later integers are decimals with 30 places. MariaDB keeps the places
+ * of a decimal for `-:name`. So texts, doubles, decimals and other values need separate statements, or what a caller sends
+ * would change what others read.
  */
-export function keyOf({ key, params }: Pick<Statement, 'key' | 'params'>, isMariadb: boolean): string {
-  if (isMariadb || params.every((param) => formOf(param) === 'o')) return key;
+export function keyOf({ key, params }: Pick<Statement, 'key' | 'params'>): string {
+  if (params.every((param) => formOf(param) === 'o')) return key;
   return `${key} ${params.map(formOf).join('')}`;
 }
 

@@ -12,12 +12,12 @@ import { keyOf } from './parameter-types.ts';
 import * as protocol from './protocol.ts';
 import { ResultReader } from './results.ts';
 import type { MysqlSession } from './session.ts';
-import { execute, type Prepared } from './statements.ts';
+import { execute, type Prepared, preparedMax } from './statements.ts';
 import { type Commands, ok, type Wire } from './wire.ts';
 
 export interface RunAllHost {
   wire: Wire;
-  session: Pick<MysqlSession, 'isMariadb' | 'hasExtended'>;
+  session: Pick<MysqlSession, 'hasExtended'>;
   /** Prepares a statement of the open transaction. Rejects if its tables have no transactions. */
   prepare(statement: Statement): Promise<Prepared>;
   /** Sets the timeout of statements. */
@@ -27,8 +27,6 @@ export interface RunAllHost {
   close(): void;
 }
 
-/** A connection keeps so many prepared statements, and closes others. */
-const formsMax = 25;
 /** The session is reset at the end of the transaction. */
 const withoutAutocommit = protocol.query('SET autocommit = 0');
 const nothing = { before: Buffer.alloc(0), after: Buffer.alloc(0) };
@@ -58,26 +56,26 @@ export async function runAll(
   return affectedRows;
 }
 
-/** Prepares as many as a connection keeps. */
+/** Prepares as many as a connection keeps. Each needs up to two. */
 async function prepareSome(
   all: readonly Statement[],
-  { prepare, session }: RunAllHost,
+  { prepare }: RunAllHost,
   onFailure: (index: number) => void,
 ): Promise<Prepared[]> {
-  const known = new Map<string, Prepared>();
+  const keys = new Set<string>();
+  const forms = new Set<Prepared>();
   const some: Prepared[] = [];
   for (const statement of all) {
-    const key = keyOf(statement, session.isMariadb);
-    let prepared = known.get(key);
-    if (prepared === undefined && known.size === formsMax) break;
+    if (keys.size + forms.size > preparedMax - 2) break;
+    keys.add(keyOf(statement));
     try {
-      prepared ??= await prepare(statement);
+      const prepared = await prepare(statement);
+      forms.add(prepared);
+      some.push(prepared);
     } catch (err) {
       onFailure(some.length);
       throw reported(err, statement);
     }
-    known.set(key, prepared);
-    some.push(prepared);
   }
   return some;
 }

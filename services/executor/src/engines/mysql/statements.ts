@@ -5,7 +5,7 @@ import { turnForColumns } from '../../result/column-turns.ts';
 import { withCommentInFront } from '../shared/comment.ts';
 import type { KeptOfConnection } from '../shared/kept-statements.ts';
 import { controlError, NotPreparable, tooLargeError, tooWideError } from './errors.ts';
-import { ExpectedTypes, isInteger } from './parameter-types.ts';
+import { ExpectedTypes, isInteger, keyOf } from './parameter-types.ts';
 import * as protocol from './protocol.ts';
 import { keepColumns, type WithColumns } from './result-columns.ts';
 import { begin, rollback, savepoint, undo } from './session.ts';
@@ -19,14 +19,13 @@ export interface Prepared extends WithColumns {
   isTooWide: boolean;
   parameterCount: number;
   preparedAt: number;
-  /** The types that the server expects of the parameters whose values are `untyped`. */
   expected: ExpectedTypes;
   /** True once it is known that all its tables have transactions. */
   isTransactional: boolean;
 }
 
 /** The most prepared statements of one connection. The server's own limit is for all connections together. */
-const preparedMax = 50;
+export const preparedMax = 50;
 
 /**
  * After this, a statement with parameters is prepared again. MySQL keeps the types that it gave to them, also when it
@@ -34,11 +33,22 @@ const preparedMax = 50;
  */
 const typesKeptMs = 60_000;
 
+interface Preparing {
+  prepare(statement: Statement, inTransaction: boolean): Promise<Prepared>;
+  /** Closes a statement of the server, which does not answer this. */
+  close(id: number): void;
+}
+
 /** The prepared statements of one connection. The most recently used is last. */
 export class PreparedStatements {
   readonly #byKey = new Map<string, Prepared>();
   /** Statements of this run or snapshot that are not kept. */
   readonly #once = new Map<string, Prepared>();
+  readonly #preparing: Preparing;
+
+  constructor(preparing: Preparing) {
+    this.#preparing = preparing;
+  }
 
   get(key: string): Prepared | undefined {
     const known = this.#byKey.get(key);
@@ -49,43 +59,68 @@ export class PreparedStatements {
     return known;
   }
 
-  /** Adds a statement. Returns the one that must be closed, because this replaces it or to stay within the limit. */
-  add(key: string, prepared: Prepared): Prepared | undefined {
+  prepare(statement: Statement, inTransaction = false): Promise<Prepared> {
+    return this.#prepareAs(keyOf(statement), statement, inTransaction);
+  }
+
+  /**
+   * Returns the prepared statement, or another one if MySQL would read the values of this run as others. Throws
+   * CONTEXT_INVALID for a value that cannot be beside others.
+   */
+  async marked(prepared: Prepared, statement: Statement, inTransaction: boolean): Promise<Prepared> {
+    prepared.expected.require(statement.untyped);
+    const marks = prepared.expected.marks(statement);
+    const text = marks.size === 0 ? undefined : statement.textWith?.(marks);
+    if (text === undefined) return prepared;
+    const key = `${keyOf(statement)} ${[...marks].join(' ')}`;
+    return this.get(key) ?? (await this.#prepareAs(key, { ...statement, text }, inTransaction));
+  }
+
+  async #prepareAs(key: string, statement: Statement, inTransaction: boolean): Promise<Prepared> {
+    const prepared = await this.#preparing.prepare(statement, inTransaction);
+    if (statement.isOnce) this.#once.set(key, prepared);
+    else this.#keep(key, prepared);
+    return prepared;
+  }
+
+  /** Closes the one that it replaces, or one too many. */
+  #keep(key: string, prepared: Prepared): void {
     const [oldest] = this.#byKey.size < preparedMax ? [] : this.#byKey.keys();
     const leaving = this.#byKey.has(key) ? key : oldest;
     const left = leaving === undefined ? undefined : this.#byKey.get(leaving);
     if (leaving !== undefined) this.#byKey.delete(leaving);
-    if (left !== undefined) keepColumns(left, undefined);
     this.#byKey.set(key, prepared);
-    return left;
+    if (left === undefined) return;
+    keepColumns(left, undefined);
+    this.#preparing.close(left.id);
   }
 
-  addOnce(key: string, prepared: Prepared): void {
-    this.#once.set(key, prepared);
+  /** Forgets and closes the statements that are not kept. */
+  closeOnce(): void {
+    if (this.#once.size === 0) return;
+    for (const { id } of this.#takeOnce()) this.#preparing.close(id);
   }
 
-  /** Forgets and returns the statements that are not kept. They must be closed. */
-  takeOnce(): Prepared[] {
-    if (this.#once.size === 0) return [];
+  #takeOnce(): Prepared[] {
     const taken = [...this.#once.values()];
     this.#once.clear();
     for (const one of taken) keepColumns(one, undefined);
     return taken;
   }
 
+  /** Forgets all, which the server has closed. */
   clear(): void {
-    this.takeOnce();
+    this.#takeOnce();
     for (const one of this.#byKey.values()) keepColumns(one, undefined);
     this.#byKey.clear();
   }
 }
 
-type Untyped = Pick<Statement, 'untyped'>;
-
 interface Preparation {
   /** True if statements are sent with their comments. */
   comments: boolean;
   hasExtended: boolean;
+  isMariadb: boolean;
   kept: KeptOfConnection;
   /** Of the session, and the reader of its response. */
   cleanUp: readonly Buffer[];
@@ -104,8 +139,8 @@ export async function prepareUndone(
 ): Promise<Prepared> {
   const [before, after] = inTransaction ? [savepoint, undo] : [begin[statement.kind], rollback];
   const text = comments ? withCommentInFront(statement) : statement.text;
-  const { params, untyped } = statement;
-  const { prepared, response } = createPrepareReader(wire, { ...session, untyped });
+  const { params } = statement;
+  const { prepared, response } = createPrepareReader(wire, session);
   wire.awaitSign();
   wire.send(Buffer.concat([before, protocol.prepare(text), after, ...cleanUp]));
   const responses = [ok, response, followUp, ...cleanUp.map(() => ok)];
@@ -127,9 +162,9 @@ export function createPrepareReader(
   {
     hasExtended,
     describes,
+    isMariadb,
     kept,
-    untyped,
-  }: Pick<Preparation, 'hasExtended' | 'describes' | 'kept'> & Untyped,
+  }: Pick<Preparation, 'hasExtended' | 'describes' | 'isMariadb' | 'kept'>,
 ): { prepared: Prepared; response: Response } {
   const prepared: Prepared = {
     id: 0,
@@ -137,7 +172,7 @@ export function createPrepareReader(
     isTooWide: false,
     parameterCount: 0,
     preparedAt: performance.now(),
-    expected: new ExpectedTypes(untyped),
+    expected: new ExpectedTypes(),
     lastColumns: undefined,
     kept,
     isTransactional: false,
@@ -161,6 +196,7 @@ export function createPrepareReader(
       reader = new protocol.ColumnReader(prepared.isTooWide ? 0 : columnCount, hasExtended);
       prepared.columns = reader.columns;
       prepared.parameterCount = source.readUInt16LE(start + 7);
+      prepared.expected.begin(prepared.parameterCount, isMariadb);
       parametersLeft = lists(prepared.parameterCount);
       packets = parametersLeft + lists(columnCount);
     } else if (parametersLeft > 0) {
@@ -185,13 +221,12 @@ export interface Around {
   after: Buffer;
 }
 
-/** COM_STMT_EXECUTE, or COM_QUERY, between other commands, in one buffer. Throws TOO_LARGE or CONTEXT_INVALID. */
+/** COM_STMT_EXECUTE, or COM_QUERY, between other commands, in one buffer. Throws TOO_LARGE. */
 export function execute(
-  { id: statementId, text, expected }: Pick<Prepared, 'id' | 'text' | 'expected'>,
-  { params, untyped }: Pick<Statement, 'params' | 'untyped'>,
+  { id: statementId, text }: Pick<Prepared, 'id' | 'text'>,
+  { params }: Pick<Statement, 'params'>,
   { before, after }: Around,
 ): Buffer {
-  expected.require(params, untyped);
   if (text !== undefined) return Buffer.concat([before, protocol.query(text), after]);
   const count = params.length;
   const nullBytes = (count + 7) >> 3;
