@@ -5,7 +5,6 @@ import { type BoundValue, type Declaration, declare, resolveValues, type Value }
 import { tokenize } from './lexer.ts';
 import {
   comparesJson,
-  isKindPlace,
   kindOf,
   mysqlParams,
   mysqlUntyped,
@@ -205,7 +204,7 @@ function createKey(
   { expandsLists, formOf }: Writer,
 ): (values: Value[]) => string {
   const { placeholders, declarations } = source;
-  const marked = expandsLists ? placeholders.filter(isKindPlace(source)) : [];
+  const marked = expandsLists ? placeholders.filter(({ isJsonPart }) => isJsonPart) : [];
   const variables = [...new Set(marked.map(({ variable }) => variable))];
   const ofAnyKind = variables.filter((variable) => declarations[variable]?.type === undefined);
   return (values) => {

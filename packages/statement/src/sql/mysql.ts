@@ -46,23 +46,16 @@ export function kindOf({ type, elementType, isList }: Declaration, value: Value 
 
 const isTruth = (value: Value) => value === null || typeof value === 'boolean';
 
-/** True if the text depends on what kind of value the place gets. */
-export const isKindPlace =
-  ({ castsJson }: Pick<Source, 'castsJson'>) =>
-  ({ isJsonPart, isCompared, list }: Placeholder): boolean =>
-    isJsonPart || (castsJson && (isCompared || list !== undefined));
-
 /** `marks`: what stands for some of the parameters instead of `?`, by their places. */
 export function writeMysql(source: Source, values: Value[], marks?: ReadonlyMap<number, string>): string {
   const { text, placeholders, declarations, castsJson } = source;
   const isJson = comparesJson(source);
-  const isMarked = isKindPlace(source);
   const markOf = (placeholder: Placeholder) => {
     if (castsJson && isJson(placeholder)) return json.cast;
-    if (!isMarked(placeholder)) return '?';
-    const { variable, isJsonPart, list } = placeholder;
+    if (!placeholder.isJsonPart) return '?';
+    const { variable, list } = placeholder;
     const kind = kindOf(declarations[variable] as Declaration, values[variable]);
-    if (kind === '-' || !isJsonPart) return '?';
+    if (kind === '-') return '?';
     if (kind === 'b' || (kind === 'l' && list !== undefined)) return castsJson ? jsonTruth : truth;
     return castsJson ? json.cast : json.text;
   };

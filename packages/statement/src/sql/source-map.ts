@@ -24,7 +24,7 @@ function offsetOf(text: string, line: number, column: number): number {
 }
 
 const placeholderAt =
-  / ?\(?\$(\d+)|= ANY \(|<> ALL \(|SELECT NULL FROM DUAL WHERE FALSE|\?(?:,\?)*|\(\? = TRUE\)(?:,\(\? = TRUE\))*|JSON_COMPACT\(\?\)|CAST\(\? AS JSON\)(?:,CAST\(\? AS JSON\))*/y;
+  / ?\(?\$(\d+)|= ANY \(|<> ALL \(|SELECT NULL FROM DUAL WHERE FALSE|\?(?:,\?)*|\(\? = TRUE\)(?:,\(\? = TRUE\))*|JSON_COMPACT\(\?\)|CAST\(\? AS JSON\)(?:,CAST\(\? AS JSON\))*|CAST\(ELT\(2 - \?, 'true', 'false'\) AS JSON\)(?:,CAST\(ELT\(2 - \?, 'true', 'false'\) AS JSON\))*/y;
 const castAt = /::(?:double precision|[a-z]+)(?:\[\])?/y;
 const variableAt = /:[A-Za-z_]\w*|\{\{\s*\w+\s*\}\}|(NOT\s+)?IN\s*\(\s*/iy;
 
