@@ -10,6 +10,7 @@ import {
   mysqlUntyped,
   paddedLength,
   requireFewPlaceholders,
+  requireLimits,
   writeMysql,
 } from './mysql.ts';
 import { columnFacts } from './nullability.ts';
@@ -34,6 +35,8 @@ interface Writer {
   write(source: Source, values: Value[], marks?: ReadonlyMap<number, string>): string;
   /** Throws SQL_REJECTED if the engine cannot bind the values. */
   params(source: Source, values: Value[]): BoundValue[];
+  /** Throws CONTEXT_INVALID for values in LIMIT and OFFSET that the engine would take for others. */
+  requireLimits?(source: Source, values: Value[]): void;
   /** The values whose form depends on the type that the database expects. Undefined if there are none. */
   untyped?(source: Source, values: Value[], params: readonly BoundValue[]): UntypedValue[] | undefined;
   /** Identifies the form of a list in the text. */
@@ -65,6 +68,7 @@ const writers: Record<Syntax, Writer> = {
       requireFewPlaceholders(source, values);
       return mysqlParams(source, values);
     },
+    requireLimits,
     untyped: mysqlUntyped,
     formOf: ({ length }) => String(paddedLength(length)),
     sharesPlaceholders: false,
@@ -98,6 +102,7 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
   const placeholders = findPlaceholders(tokens, names);
   const isListPlace = ({ list }: Placeholder) =>
     list !== undefined && (writer.expandsLists || list.size === 1);
+  const hasLimits = placeholders.some(({ isLimit }) => isLimit);
   const castsJson = options.dialect === 'mysql';
   const uses = new Array<number>(names.length).fill(0);
   for (const { variable } of placeholders) uses[variable] = (uses[variable] as number) + 1;
@@ -120,7 +125,11 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
     verb,
     uncounted,
     variables: names,
-    bind: (given) => bindValues(resolveValues(declarations, given, known)),
+    bind: (given) => {
+      const values = resolveValues(declarations, given, known);
+      if (hasLimits) writer.requireLimits?.(source, values);
+      return bindValues(values);
+    },
     lists: new Set([...untypedLists].map((variable) => names[variable] as string)),
     describable: () => {
       const forms = describedForms(source, writer.expandsLists ? new Set() : untypedLists).map((values) => ({

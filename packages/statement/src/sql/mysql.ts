@@ -122,6 +122,22 @@ function refuseComparedLists({ placeholders, declarations }: Source, values: Val
   if (faults.size > 0) throw contextInvalid([...faults.values()]);
 }
 
+const wholeFromZero = /^\d{1,19}$/;
+
+/** Throws CONTEXT_INVALID for what is no number of rows: the servers take a text for 0, and MariaDB -1 for no limit. */
+export function requireLimits({ placeholders, declarations }: Source, values: Value[]): void {
+  const faults = placeholders.flatMap(({ variable, isLimit }): FieldFault[] => {
+    const value = values[variable];
+    const text = value instanceof ExactNumber ? value.text : typeof value === 'boolean' ? '' : String(value);
+    if (!isLimit || wholeFromZero.test(text)) return [];
+    const { name } = declarations[variable] as Declaration;
+    return [
+      { path: ['context', name], detail: 'must be a whole number from 0, because it is in LIMIT or OFFSET' },
+    ];
+  });
+  if (faults.length > 0) throw contextInvalid(faults);
+}
+
 export function mysqlParams(source: Source, values: Value[]): BoundValue[] {
   if (values.some(Array.isArray)) refuseComparedLists(source, values);
   const { placeholders, declarations } = source;

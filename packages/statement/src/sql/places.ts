@@ -28,6 +28,8 @@ export interface Place {
    * one that `MEMBER OF` looks for in JSON.
    */
   isJsonPart: boolean;
+  /** True for the whole number of a LIMIT or OFFSET. */
+  isLimit: boolean;
 }
 
 const queryWords = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE']);
@@ -128,6 +130,7 @@ export class Places {
       isCompared: list === undefined && this.#isCompared(i),
       isMerged: this.#isMerged(i),
       isJsonPart: this.#isJsonPart(i),
+      isLimit: this.#isLimit(i),
     };
   }
 
@@ -136,6 +139,12 @@ export class Places {
     if (isAny(before, beforeResult) && isAny(after, behindResult)) return true;
     const first = merging.get(this.#callOf(i));
     return first !== undefined && (this.#positions[i] as number) >= first;
+  }
+
+  /** `LIMIT :name`, `LIMIT 1, :name` and `OFFSET :name`. */
+  #isLimit(i: number): boolean {
+    const isSecond = isSymbol(this.#tokens[i - 1], ',') && isWord(this.#tokens[i - 3], 'LIMIT');
+    return isSecond || isWord(this.#tokens[i - 1], 'LIMIT') || isWord(this.#tokens[i - 1], 'OFFSET');
   }
 
   #isJsonPart(i: number): boolean {

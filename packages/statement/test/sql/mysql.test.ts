@@ -132,3 +132,27 @@ describe('a text whose type MySQL takes from what it stands beside', () => {
       expect(() => bind(compared, '[1]', 'mysql', undefined)).toThrow('must not be a list here');
   });
 });
+
+describe('a variable in LIMIT or OFFSET', () => {
+  const bind = (text: string, n: string, dialect: Dialect = 'mysql') =>
+    compileStatement(text, { dialect, command: 'SELECT', variables: [] }).bind({
+      pinnedJson: '',
+      contextJson: `{"n":${n}}`,
+    });
+
+  it.each(['SELECT 1 LIMIT :n', 'SELECT 1 LIMIT 5 OFFSET :n', 'SELECT 1 LIMIT 5, :n'])(
+    'is a whole number in %s',
+    (text) => {
+      for (const dialect of ['mysql', 'mariadb'] as const) {
+        for (const n of ['0', '7', '"10"']) expect(bind(text, n, dialect).params).toHaveLength(1);
+        for (const n of ['-1', '2.5', '"abc"', '"1.5"', '""', 'true', 'null'])
+          expect(() => bind(text, n, dialect)).toThrow(
+            expect.objectContaining({
+              errors: [{ path: ['context', 'n'], detail: expect.stringContaining('LIMIT') }],
+            }),
+          );
+      }
+      expect(bind('SELECT :n, 1 LIMIT 1', '-1').params).toEqual([-1]);
+    },
+  );
+});

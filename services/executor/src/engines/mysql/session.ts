@@ -33,18 +33,18 @@ export interface Run {
   inOpenTransaction: boolean;
 }
 
+/** Any lower limit, such as one of the server's, would cut answers in silence. */
+const noLimit = 'sql_select_limit = 18446744073709551615';
 const ownNames = "NAMES utf8mb4, time_zone = '+00:00'";
 const ownMode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
 /** Settings of every session. Names are read from messages, so these must be English. */
 const settings = [
   `SET ${ownNames}, autocommit = 1, lc_messages = 'en_US'`,
-  `SET sql_mode = '${ownMode}', completion_type = 'NO_CHAIN'`,
+  `SET sql_mode = '${ownMode}', completion_type = 'NO_CHAIN', ${noLimit}`,
 ];
 
 /** Sets how values and statements are read and written, and how many rows. */
-export const restoreValues = protocol.query(
-  `SET ${ownNames}, sql_mode = '${ownMode}', sql_select_limit = DEFAULT`,
-);
+export const restoreValues = protocol.query(`SET ${ownNames}, sql_mode = '${ownMode}', ${noLimit}`);
 /** The names of the settings by which values and statements are read that are not the hub's. */
 export const changedValues = `SELECT 'time_zone' FROM DUAL WHERE @@time_zone <> '+00:00'
   UNION SELECT 'sql_mode' FROM DUAL WHERE @@sql_mode <> '${ownMode}'

@@ -151,6 +151,14 @@ describe.each(servers)('%s', (name, url) => {
       await operateMysql(url as string, ['DROP TABLE hub_changes']);
     });
 
+    it('has no limit of rows but its own, whatever the server sets', async () => {
+      const read = 'SELECT @@sql_select_limit AS n';
+      const rows = [{ n: '18446744073709551615' }];
+      expect((await ask(connection, read)).data).toEqual(rows);
+      await ask(connection, 'SET sql_select_limit = 3', { kind: 'standalone' });
+      expect((await ask(connection, read)).data).toEqual(rows);
+    });
+
     it('never writes with a read', async () => {
       await ask(connection, 'DROP TABLE IF EXISTS hub_unwritten', { kind: 'standalone' });
       await ask(connection, 'CREATE TABLE hub_unwritten (a INT)', { kind: 'standalone' });
