@@ -1,7 +1,14 @@
 /** Compiles stored SQL: checks the statement, finds its variables, and writes and caches the texts that run. */
 
 import type { BoundStatement, CompiledStatement, CompileOptions, Dialect } from '../types.ts';
-import { type BoundValue, type Declaration, declare, resolveValues, type Value } from '../values.ts';
+import {
+  type BoundValue,
+  type Declaration,
+  declare,
+  type Given,
+  resolveValues,
+  type Value,
+} from '../values.ts';
 import { tokenize } from './lexer.ts';
 import {
   comparesJson,
@@ -102,7 +109,6 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
   const placeholders = findPlaceholders(tokens, names);
   const isListPlace = ({ list }: Placeholder) =>
     list !== undefined && (writer.expandsLists || list.size === 1);
-  const hasLimits = placeholders.some(({ isLimit }) => isLimit);
   const castsJson = options.dialect === 'mysql';
   const uses = new Array<number>(names.length).fill(0);
   for (const { variable } of placeholders) uses[variable] = (uses[variable] as number) + 1;
@@ -125,11 +131,7 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
     verb,
     uncounted,
     variables: names,
-    bind: (given) => {
-      const values = resolveValues(declarations, given, known);
-      if (hasLimits) writer.requireLimits?.(source, values);
-      return bindValues(values);
-    },
+    bind: (given) => bindValues(valuesOf(source, given, { known, writer })),
     lists: new Set([...untypedLists].map((variable) => names[variable] as string)),
     describable: () => {
       const forms = describedForms(source, writer.expandsLists ? new Set() : untypedLists).map((values) => ({
@@ -152,6 +154,16 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
     toStored: (run, fault) =>
       toStored({ stored: text, run, isCast: (n) => isCast(declarations[n - 1]) }, fault),
   };
+}
+
+function valuesOf(
+  source: Source,
+  given: Given,
+  { known, writer }: { known: ReadonlySet<string>; writer: Writer },
+): Value[] {
+  const values = resolveValues(source.declarations, given, known);
+  if (source.placeholders.some(({ isLimit }) => isLimit)) writer.requireLimits?.(source, values);
+  return values;
 }
 
 /**
