@@ -4,6 +4,7 @@ import { constants, createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { connect, TLSSocket } from 'node:tls';
 import { HubError } from '@datahub/service-kit/call/error';
+import { nextTurn } from '@datahub/service-kit/yield-to-loop';
 import type { ConnectSettings } from '../ports/engine.ts';
 import type { ServerStream } from '../ports/server-stream.ts';
 import { BoundedHandshake } from './bounded-handshake.ts';
@@ -14,17 +15,34 @@ import { usableKey } from './handshake/usable-keys.ts';
  * Starts TLS on a connected socket. Checks the certificate chain in mode verify-full, and in mode require if a CA is
  * set; checks the configured host name in verify-full only. Rejects with SOURCE_TLS after destroying the socket.
  */
-export function startTls(
+export async function startTls(
   socket: ServerStream,
   { host, tls }: Pick<ConnectSettings, 'host' | 'tls'>,
+): Promise<TLSSocket> {
+  const bounded = new BoundedHandshake(socket);
+  const { ca = '', cert = '', key = '' } = tls;
+  if (ca.length + cert.length + key.length > pemCharactersOfTurn) {
+    // The socket may break meanwhile.
+    bounded.on('error', () => {});
+    await nextTurn(socket.accountId);
+  }
+  return await connectOver(bounded, { socket, host, tls });
+}
+
+/** Reading them takes a millisecond, and that of the longest 25. */
+const pemCharactersOfTurn = 4_096;
+
+function connectOver(
+  bounded: BoundedHandshake,
+  { socket, host, tls }: Pick<ConnectSettings, 'host' | 'tls'> & { socket: ServerStream },
 ): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const fail = (err?: unknown) => {
       socket.destroy();
       reject(tlsError(err));
     };
+    if (bounded.destroyed) return fail();
     const verifiesName = tls.mode === 'verify-full';
-    const bounded = new BoundedHandshake(socket);
     const { localPort, accountId } = socket;
     try {
       const secure = connect(

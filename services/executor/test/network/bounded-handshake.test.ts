@@ -62,6 +62,32 @@ describe.skipIf(findCommand('openssl') === undefined)('a TLS handshake (needs op
     },
   );
 
+  it('begins in a turn of its own if its certificates take long to read, and fails if the socket breaks', async () => {
+    const server = createServer(identity, (socket) => socket.on('error', () => {}).resume());
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const sockets: Socket[] = [];
+    for (let i = 0; i < 6; i++) {
+      const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+      sockets.push(socket);
+      await once(socket, 'connect');
+    }
+    const ca = [identity.cert, ...rootCertificates.slice(0, 40)].join('\n');
+    const tls = { mode: 'prefer', ca } as const;
+    const started = sockets.map((socket) => startTls(socket, { host: 'a', tls }));
+    const ends = Promise.allSettled(started);
+    const begun = () => sockets.filter(({ bytesWritten }) => bytesWritten > 0).length;
+    let most = 0;
+    sockets.at(-1)?.destroy(new Error('broken'));
+    for (let before = begun(); before < 5; before = begun()) {
+      await new Promise(setImmediate);
+      most = Math.max(most, begun() - before);
+    }
+    expect(most).toBe(1);
+    expect((await ends).map(({ status }) => status)).toEqual([...Array(5).fill('fulfilled'), 'rejected']);
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+
   it.each<[string, TlsOptions]>([
     ['TLS 1.2', { maxVersion: 'TLSv1.2' }],
     ['TLS 1.2 and asks for a certificate', { maxVersion: 'TLSv1.2', ...asks }],
