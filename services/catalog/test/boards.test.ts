@@ -103,4 +103,7 @@ it('and a watch of an older release does not show the value of a secret variable
   });
   const { watch } = await createWatchCalls(catalog).getWatch({ watchId: 'w' }, ctx());
   expect(watch?.settings?.contextJson).toBe('{"n":1.50}');
+  // Nor does it keep the query from getting another path.
+  const moved = { queryId: query?.queryId as string, path: 'moved', moreVersions: [] };
+  expect((await calls.updateQuery(moved, ctx())).query?.path).toBe('moved');
 });

@@ -42,8 +42,8 @@ async function sweepHubWatches(
     const { accountId } = filter;
     const watches = await store.watches.findSummaries(filter);
     for (const { id } of watches) {
-      await store.watches.delete(accountId, id);
       await forgetWatch({ store }, { accountId, id });
+      await store.watches.delete(accountId, id);
     }
     left = watches.length;
   }

@@ -84,9 +84,10 @@ export async function requireNotKept(
   next: QueryDoc,
 ): Promise<void> {
   if (before === undefined && next.path === undefined) return;
+  const known = secretsOf(before?.context ?? []);
+  const fresh = [...secretsOf(next.context)].filter((key) => !known.has(key));
   // Boards that name the path may have been written for another query.
-  const known = before?.path === next.path ? secretsOf(before?.context ?? []) : new Set();
-  const secret = [...secretsOf(next.context)].filter((key) => !known.has(key));
+  const secret = before?.path === next.path ? fresh : [...secretsOf(next.context)];
   if (secret.length === 0) return;
   const { accountId, id, hubId, path } = next;
   const refuse = (what: string, key: string) => {
@@ -96,7 +97,7 @@ export async function requireNotKept(
   const all = { offset: 0, limit: Number.POSITIVE_INFINITY };
   for await (const watches of findBatches(store.watches, { accountId, where: { queryId: id } }, all))
     for (const { label, contextJson } of watches) {
-      const key = secret.find((name) => Object.hasOwn(objectOf(contextJson), name));
+      const key = fresh.find((name) => Object.hasOwn(objectOf(contextJson), name));
       if (key !== undefined) refuse(`The watch "${label}"`, key);
     }
   for await (const boards of findBatches(store.boards, { accountId, where: { hubId } }, all))

@@ -2,6 +2,7 @@
 
 import type { TakenTick } from '@datahub/proto/catalog/v1/watches';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { sweepHub } from '../../src/maintenance/deletion-sweep.ts';
 import { keepVersion, stampChanged } from '../../src/query-version.ts';
 import type { CatalogStore } from '../../src/store.ts';
 import { everyTen, openCase } from './watch-fixture.ts';
@@ -146,7 +147,30 @@ export function describeComparing(name: string, open: () => Promise<CatalogStore
       expect(await runWith(watchId, 'six', () => publish({ label: 'l' }))).toEqual(tells);
     });
 
+    it('have rows no longer once their watch, or its hub, is deleted', () => leaveNoRows(at));
+
     it('begins anew if the watch was changed during a run, but not if an older release stored no version', () =>
       changeWatch(at));
   });
+}
+
+async function leaveNoRows(at: Awaited<ReturnType<typeof openCase>>) {
+  const { runWith } = comparing(at);
+  const watches: string[] = [];
+  for (let i = 0; i < 3; i++) watches.push(await at.create(everyTen, { when: 'new', by: ['id'] }));
+  for (const watchId of watches)
+    for (const digest of ['one', 'two', 'three']) {
+      await runWith(watchId, digest);
+      // Ids of runs sort by milliseconds.
+      at.wait(0.01);
+    }
+  const kept = async () => [
+    await at.store.watchRunRows.count({ accountId: 'a' }),
+    await at.store.watchSnapshots.count({ accountId: 'a' }),
+  ];
+  expect(await kept()).toEqual([6, 3]);
+  await at.calls.deleteWatch({ watchId: watches[0] as string, moreVersions: [] }, at.ctx());
+  expect(await kept()).toEqual([4, 2]);
+  await sweepHub(at.store, at.hub);
+  expect(await kept()).toEqual([0, 0]);
 }
