@@ -1,6 +1,7 @@
 /** Keeps the token of a sign-in valid. Several commands can run at once, and a refresh token works once. */
 
-import { open, rm, stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { link, open, rename, rm, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandError } from '../failure.ts';
 import { askForTokens, type SignIn } from './server.ts';
@@ -58,12 +59,29 @@ async function takeLock(path: string): Promise<AsyncDisposable> {
     } catch (err) {
       if ((err as NodeJS.ErrnoException).code !== 'EEXIST') throw err;
     }
-    const age = await stat(path).then(
-      ({ mtimeMs }) => Date.now() - mtimeMs,
-      () => 0,
-    );
-    if (age > lockStaleMs) await rm(path, { force: true });
+    if (await isStale(path)) await removeStale(path);
     else await sleep(lockWaitMs);
   }
   throw new CommandError(`Another command holds ${path} for too long.`);
+}
+
+/** Also if the clock was set back since. */
+const isStale = (path: string): Promise<boolean> =>
+  stat(path).then(
+    ({ mtimeMs }) => Math.abs(Date.now() - mtimeMs) > lockStaleMs,
+    () => false,
+  );
+
+async function removeStale(path: string): Promise<void> {
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    await rename(path, aside);
+    // Another command may have removed it just before, and taken its own.
+    if (!(await isStale(aside))) await link(aside, path);
+  } catch (err) {
+    // Who is first has the lock.
+    if (!['ENOENT', 'EEXIST'].includes((err as NodeJS.ErrnoException).code ?? '')) throw err;
+  } finally {
+    await rm(aside, { force: true });
+  }
 }

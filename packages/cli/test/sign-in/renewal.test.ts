@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { createRenewal } from '../../src/sign-in/renewal.ts';
 import type { SignIn } from '../../src/sign-in/server.ts';
 
@@ -23,13 +23,19 @@ afterAll(() => {
   server.close();
   rmSync(dir, { recursive: true });
 });
+beforeEach(() => {
+  used.length = 0;
+});
+
+const path = join(dir, 'profile.json');
+const hub = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
 it('uses up no token on a full disk, and stores the next one once there is space', async () => {
   let stored: SignIn = { accessToken: 'a0', refreshToken: 'r0', expiresAt: 0 };
   let isFull = true;
   const renew = createRenewal(stored, {
-    path: join(dir, 'profile.json'),
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    path,
+    url: hub(),
     read: async () => stored,
     write: async (signIn) => {
       if (isFull) throw new Error('ENOSPC: no space left on device, write');
@@ -42,4 +48,26 @@ it('uses up no token on a full disk, and stores the next one once there is space
   expect(await renew()).toBe('a1');
   expect(used).toEqual(['r0']);
   expect(stored).toMatchObject({ accessToken: 'a1', refreshToken: 'r1' });
+});
+
+it.each([
+  ['a killed command left', -100],
+  ['was left before the clock was set back', 100],
+])('uses up a token once if three commands find the lock that %s', async (_, ageS) => {
+  let stored: SignIn = { accessToken: 'a0', refreshToken: 'r0', expiresAt: 0 };
+  const lock = `${path}.lock`;
+  writeFileSync(lock, '');
+  utimesSync(lock, Date.now() / 1_000 + ageS, Date.now() / 1_000 + ageS);
+  const kept = {
+    path,
+    url: hub(),
+    read: async () => stored,
+    write: async (signIn: SignIn) => {
+      stored = signIn;
+    },
+  };
+  const commands = Array.from({ length: 3 }, () => createRenewal(stored, kept));
+  expect(await Promise.all(commands.map((renew) => renew()))).toEqual(['a1', 'a1', 'a1']);
+  expect(used).toEqual(['r0']);
+  expect(readdirSync(dir)).toEqual([]);
 });
