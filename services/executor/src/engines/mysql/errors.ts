@@ -380,4 +380,11 @@ export const tooWideError = () =>
     retryable: false,
   });
 
+export const outTextError = () =>
+  new HubError(
+    'SQL_REJECTED',
+    'An OUT parameter has a text in the character set of its declaration, and MySQL does not say which it is. SELECT the value in the procedure.',
+    { retryable: false },
+  );
+
 export const tooLargeError = () => new HubError('TOO_LARGE', 'The values are too large for the database.');

@@ -1,7 +1,7 @@
 /** Notices that a statement, or a routine that it calls, changed how the server writes the values of its result. */
 
 import type { HubError } from '@datahub/service-kit/call/error';
-import { formatError } from './errors.ts';
+import { formatError, outTextError } from './errors.ts';
 import type { OkPacket } from './protocol.ts';
 import type { ResultReader, TextRow } from './results.ts';
 import { changedValues, restoreValues } from './session.ts';
@@ -9,6 +9,9 @@ import { changedValues, restoreValues } from './session.ts';
 /** The names of the formats that are not the hub's own. */
 const changedFormats =
   "SELECT 'time_zone' FROM DUAL WHERE @@time_zone <> '+00:00' UNION SELECT 'character_set_results' FROM DUAL WHERE NOT @@character_set_results <=> 'utf8mb4'";
+
+/** One row if parameters of routines are not in UTF-8 unless they are declared so. */
+const foreignDatabase = "SELECT 1 FROM DUAL WHERE @@character_set_database NOT LIKE 'utf8%'";
 
 type Noted = Pick<OkPacket, 'sessionChanged' | 'changed'>;
 
@@ -41,9 +44,14 @@ export class SessionFormats {
   }
 
   /** False after nearly all statements. */
-  mayDiffer({ sessionChanged, changed }: Noted): boolean {
-    return sessionChanged || changed.size > 0 || this.#hasChanged || this.#foreign.size > 0;
+  mayDiffer(reader: ResultReader): boolean {
+    const { sessionChanged, changed } = reader;
+    const isChanged = sessionChanged || changed.size > 0 || this.#hasChanged || this.#foreign.size > 0;
+    return isChanged || this.#hasForeignOut(reader);
   }
+
+  /** MariaDB converts the texts of OUT parameters. */
+  #hasForeignOut = ({ hasForeignOut }: ResultReader) => hasForeignOut && !this.#session.isMariadb;
 
   /**
    * Resolves to the error if the values of the result were written in other formats than the hub reads. If the transaction
@@ -57,6 +65,8 @@ export class SessionFormats {
       for (const [name] of await this.#session.rows(changedFormats)) this.#foreign.add(name as string);
     const changed = [...reader.formats].find((name) => this.#foreign.has(name));
     if (changed !== undefined) return formatError(changed);
+    if (this.#hasForeignOut(reader) && (await this.#session.rows(foreignDatabase)).length > 0)
+      return outTextError();
     if (staysOpen) await this.restore();
     return undefined;
   }

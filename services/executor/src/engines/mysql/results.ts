@@ -2,11 +2,12 @@
  * Reads the response to an execution: columns, binary rows, end. A procedure can return several results.
  */
 
+import { isUtf8 } from 'node:buffer';
 import type { Outcome } from '../../ports/engine.ts';
 import type { RowSink } from '../../ports/row-sink.ts';
 import { turnForColumns } from '../../result/column-turns.ts';
 import { OwnAnswer, ownAnswerBytesMax } from '../shared/bounds.ts';
-import { formatError, tooWideError } from './errors.ts';
+import { formatError, outTextError, tooWideError } from './errors.ts';
 import { ColumnReader, type Format, isEof, readEof, readLength, readOk, type Status } from './protocol.ts';
 import { type ResultColumns, ResultColumnsReader } from './result-columns.ts';
 import type { Prepared } from './statements.ts';
@@ -37,6 +38,7 @@ export interface ResultHost {
 }
 
 const okHeader = 0x00;
+const asciiMax = 0x7f;
 
 /** Reads one response to COM_STMT_EXECUTE or COM_QUERY. */
 export class ResultReader {
@@ -45,6 +47,8 @@ export class ResultReader {
   /** The formats that it changed. */
   readonly changed = new Set<Format>();
   isCut = false;
+  /** True if an OUT parameter has a text that is another one in some character sets. */
+  hasForeignOut = false;
   /** True if the session is in a transaction after the statement. */
   inTransaction = false;
   /** The error of a row that could not be written. Later rows were dropped. */
@@ -169,6 +173,8 @@ export class ResultReader {
     }
     const columns = this.#columns as ResultColumns;
     if (findFields(source, start, columns) > end) throw new RangeError('A row is shorter than its fields.');
+    if (this.#areOut) this.#judgeTexts(source, columns);
+    if (this.failure !== undefined) return;
     try {
       sink.row(source, columns.offsets);
     } catch (err) {
@@ -178,6 +184,18 @@ export class ResultReader {
       return;
     }
     if (sink.full) this.#host.pause();
+  }
+
+  /** MySQL sends a text of an OUT parameter in the parameter's own character set, and says nowhere which it is. */
+  #judgeTexts(source: Buffer, columns: ResultColumns): void {
+    const { offsets } = columns;
+    for (const [i, { kind }] of columns.forSink(true).entries()) {
+      const start = offsets[2 * i] as number;
+      if (kind.is !== 'text' || start === -1) continue;
+      const text = source.subarray(start, offsets[2 * i + 1]);
+      if (!isUtf8(text)) this.#fail(outTextError());
+      this.hasForeignOut ||= text.some((byte) => byte === 0 || byte > asciiMax);
+    }
   }
 
   #fail(err: unknown): void {

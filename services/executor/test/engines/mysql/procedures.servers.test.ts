@@ -17,6 +17,8 @@ const procedures = {
   hub_none: '() BEGIN DO 1; END',
   hub_out:
     '(IN n INT, OUT twice BIGINT, INOUT word TEXT, OUT bytes BLOB) BEGIN SET twice = 2 * n, word = REVERSE(word), bytes = 0x00ff; END',
+  hub_utf8_out: '(INOUT word VARCHAR(20) CHARACTER SET utf8mb4) BEGIN DO 1; END',
+  hub_latin1_out: '(INOUT word VARCHAR(20) CHARACTER SET latin1) BEGIN DO 1; END',
   hub_rows_and_out: '(OUT n INT) BEGIN SELECT 1 AS a; SET n = 7; END',
   hub_bits_out:
     "(OUT one BIT, OUT few BIT(8), OUT many BIT(64), OUT none BIT(8), INOUT kept BIT(12)) BEGIN SET one = 1, many = ~0; SELECT b'110101' INTO few; END",
@@ -46,6 +48,41 @@ describe.each(servers)('CALL at %s', (engine, url) => {
       ask(connection, `CALL ${text}`, { kind: 'standalone', ...options });
     const all = async (text: string, options: object = {}) =>
       JSON.parse((await call(text, { allResults: true, ...options })).text);
+
+    it('reads no text of an OUT parameter as another one', async () => {
+      const text = async (name: string, word: string) => {
+        const answer = await call(`${name}(?)`, { params: [word] }).catch(({ code, message }) => [
+          code,
+          message,
+        ]);
+        return Array.isArray(answer) ? answer : answer.data;
+      };
+      expect(await text('hub_utf8_out', 'José')).toEqual([{ word: 'José' }]);
+      expect(await text('hub_latin1_out', 'Jose')).toEqual([{ word: 'Jose' }]);
+      expect(await text('hub_latin1_out', 'José')).toEqual(
+        engine === 'mariadb'
+          ? [{ word: 'José' }]
+          : ['OUTCOME_UNKNOWN', expect.stringContaining('character set')],
+      );
+      expect(await text('hub_utf8_out', 'José')).toEqual([{ word: 'José' }]);
+    });
+
+    it('knows the character set of the database, in which parameters are by default', async () => {
+      const create = 'CREATE PROCEDURE hub_old.hub_out(INOUT word VARCHAR(20)) BEGIN DO 1; END';
+      const old = 'CREATE DATABASE hub_old CHARACTER SET latin1';
+      await operateMysql(url as string, ['DROP DATABASE IF EXISTS hub_old', old, create]);
+      const inOld = await connect(engine, (url as string).replace(/\/[^/]*$/, '/hub_old'));
+      const ofText = (params: string[]) =>
+        ask(inOld, 'CALL hub_out(?)', { kind: 'standalone', params }).then(
+          ({ data }) => data[0]?.word,
+          ({ code }) => code,
+        );
+      // As bytes of latin1, this is a text of UTF-8.
+      expect(await ofText(['Ã©'])).toBe(engine === 'mariadb' ? 'Ã©' : 'OUTCOME_UNKNOWN');
+      expect(await ofText(['e'])).toBe('e');
+      inOld.close();
+      await operateMysql(url as string, ['DROP DATABASE hub_old']);
+    });
 
     it('answers the first result, and says that there are others', async () => {
       const marks = { truncated: true, moreResults: true };
