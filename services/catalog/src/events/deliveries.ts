@@ -12,8 +12,8 @@ import type { DeliveryDoc, DestinationDoc } from './documents.ts';
 import { mayTell } from './event.ts';
 import { confirmType, disabledRecords, isStillAsked, isUnconfirmed, linkOf, mailWaitsUntil } from './mail.ts';
 
-/** More than an attempt can take. */
-const leaseMs = 60_000;
+/** More than an attempt can take, and in front of a mail the wait for a connection to the mail server. */
+const leaseMsOf = ({ mail }: Pick<DeliveryDoc, 'mail'>) => (mail === 1 ? 125_000 : 60_000);
 /** The pauses after the attempts, in seconds. */
 const pausesS = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 /** Each pause is longer or shorter by up to this share, so that deliveries that failed together are not repeated together. */
@@ -49,7 +49,7 @@ export const clockSkewMsMax = 60_000;
 /** Makes a delivery due now if its time is further ahead than any can be: it was set before the clock was set back. */
 export async function settleDelivery(catalog: Catalog, delivery: DeliveryDoc): Promise<void> {
   const now = catalog.nowMs();
-  const longestMs = delivery.lease === undefined ? longestPauseMs(delivery.attempts) : leaseMs;
+  const longestMs = delivery.lease === undefined ? longestPauseMs(delivery.attempts) : leaseMsOf(delivery);
   if (delivery.createdAt > now + clockSkewMsMax || (delivery.dueAt ?? 0) > now + longestMs + clockSkewMsMax)
     await replaceDelivery(catalog, delivery, {
       dueAt: catalog.pace.nextAt(delivery.accountId, now),
@@ -87,7 +87,8 @@ export async function takeDelivery(
   }
   const now = catalog.nowMs();
   const lease = randomUUID();
-  if (!(await replaceDelivery(catalog, delivery, { lease, dueAt: now + leaseMs }))) return undefined;
+  if (!(await replaceDelivery(catalog, delivery, { lease, dueAt: now + leaseMsOf(delivery) })))
+    return undefined;
   const secrets = destination.secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > now);
   const sealedSecrets = secrets.map(({ sealed }) => sealed);
   const { url, mailTo: to } = destination;

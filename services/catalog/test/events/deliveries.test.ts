@@ -292,7 +292,7 @@ describe('deliveries', () => {
     const asked = await askRecipient(catalog, await destination('mail'));
     await store.deliveries.insert(asked);
     expect((await take()).map(({ mail }) => mail?.to)).toEqual(['a@a.example']);
-    now += 60_000;
+    now += 125_000;
     const change = async (more: Partial<DestinationDoc>) => {
       const old = await destination('mail');
       await store.destinations.replace({ ...old, ...more, version: old.version + 1 });

@@ -28,13 +28,16 @@ export interface DeliveryRunnerOptions {
   onFailure(err: unknown): void;
   pollMs?: number;
   timeoutMs?: number;
+  placeTimeoutMs?: number;
 }
 
 const runningMax = 32;
 const callTimeoutMs = 10_000;
 const hookTimeoutMs = 15_000;
-/** Mail servers let strangers wait before each answer. With the call that ends the attempt, it is within the lease. */
+/** Mail servers let strangers wait before each answer. */
 const mailTimeoutMs = 45_000;
+/** The wait for a connection to the mail server. With the attempt behind it and the call that ends it, it is within the lease. */
+const placeTimeoutMsMax = 65_000;
 
 export function startDeliveries(options: DeliveryRunnerOptions): DeliveryRunner {
   const { catalog, pollMs = 1_000 } = options;
@@ -82,14 +85,19 @@ function metricsText(attempts: Record<string, number>, lagMs: number): string {
 const name = 'datahub_delivery_attempts_total';
 const lagName = 'datahub_delivery_lag_seconds';
 
-/** Resolves to the state of the delivery afterwards. */
+/** Resolves to the state of the delivery afterwards, or to undefined if there was no attempt. */
 async function send(
   delivery: TakenDelivery,
   options: DeliveryRunnerOptions,
   closing: AbortSignal,
 ): Promise<string | undefined> {
   const { accountId, deliveryId, lease, mail } = delivery;
-  const { catalog, timeoutMs = mail === undefined ? hookTimeoutMs : mailTimeoutMs } = options;
+  const { catalog, mailer, placeTimeoutMs = placeTimeoutMsMax } = options;
+  const { timeoutMs = mail === undefined ? hookTimeoutMs : mailTimeoutMs } = options;
+  const waiting = AbortSignal.any([closing, AbortSignal.timeout(placeTimeoutMs)]);
+  // The wait is no attempt, and takes none of its time. Without a place, the lease ends by itself.
+  using place = mail && mailer && (await mailer.place(accountId, waiting).catch(() => undefined));
+  if (mail && mailer && place === undefined) return undefined;
   const startedAt = performance.now();
   const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMs)]);
   const sent = mail === undefined ? sendHook(delivery, options, signal) : mailTo(delivery, options, signal);
@@ -123,12 +131,12 @@ const mailIsOff = new HubError('CONFLICT', 'The operator has set no mail server.
 const isOwn = (err: unknown): err is HubError => err instanceof HubError && err.code === 'CONFLICT';
 
 async function mailTo(
-  { accountId, deliveryId: id, body, mail }: TakenDelivery,
+  { deliveryId: id, body, mail }: TakenDelivery,
   { mailer }: DeliveryRunnerOptions,
   signal: AbortSignal,
 ): Promise<number> {
   if (mailer === undefined || mail === undefined) throw mailIsOff;
-  return mailer.send({ accountId, id, body, ...mail }, signal);
+  return mailer.send({ id, body, ...mail }, signal);
 }
 
 /** A refused address looks like one that does not answer. */

@@ -15,7 +15,6 @@ export interface MailSettings {
 }
 
 export interface Mail {
-  accountId: string;
   /** Of the delivery: the same in each attempt. */
   id: string;
   to: string;
@@ -26,8 +25,10 @@ export interface Mail {
 }
 
 export interface Mailer {
+  /** Waits for one of the connections to the server, for the accounts in turn. Rejects when `signal` aborts. */
+  place(accountId: string, signal: AbortSignal): Promise<Disposable>;
   /**
-   * Resolves to the code of the server's answer to the mail. Rejects if there is none, with CONFLICT if the server refused
+   * For one who has a place. Resolves to the code of the server's answer to the mail. Rejects if there is none, with CONFLICT if the server refused
    * the hub. Once `signal` aborts, nothing more is sent.
    */
   send(mail: Mail, signal: AbortSignal): Promise<number>;
@@ -49,11 +50,10 @@ export function createMailer(settings: MailSettings): Mailer {
   /** Each has one connection, which serves one mail at a time, so that the connection of a mail can be ended. */
   const idle: Transporter[] = [];
   return {
-    send: async ({ accountId, id, to, body, unsubscribeUrl }, signal) => {
+    place: async (accountId, signal) => ({ [Symbol.dispose]: await places.acquire(accountId, signal) }),
+    send: async ({ id, to, body, unsubscribeUrl }, signal) => {
       const { subject, text } = JSON.parse(body) as { subject: string; text: string };
       const domain = settings.from.replace(/^.*@|>.*$/g, '');
-      const release = await places.acquire(accountId, signal);
-      using _place = { [Symbol.dispose]: release };
       const transport = idle.pop() ?? (await open(settings));
       using _listening = onAbort(signal, () => transport.close({ force: true }));
       const sent = transport.sendMail({

@@ -55,10 +55,11 @@ afterEach(async () => {
   await new Promise<void>((resolve) => server.close(resolve));
 });
 
-const send = (subject = 'New orders', signal = new AbortController().signal, accountId = 'a') =>
-  mailer.send(
+const never = new AbortController().signal;
+const send = async (subject = 'New orders', signal = never, accountId = 'a') => {
+  using _place = await mailer.place(accountId, never);
+  return await mailer.send(
     {
-      accountId,
       id: 'dh.dlv.one',
       to: 'ann@example.org',
       body: JSON.stringify({ subject, text: 'one line\n' }),
@@ -66,6 +67,7 @@ const send = (subject = 'New orders', signal = new AbortController().signal, acc
     },
     signal,
   );
+};
 
 it('sends to one recipient, with one id and a link that ends the mails with one click', async () => {
   await open();
@@ -118,8 +120,7 @@ it.each([
 
 it('serves accounts in turn', async () => {
   await open({ answersAfterMs: 20 });
-  const signal = new AbortController().signal;
-  await Promise.all([...[1, 2, 3, 4, 5].map((i) => send(`a${i}`)), send('b', signal, 'b')]);
+  await Promise.all([...[1, 2, 3, 4, 5].map((i) => send(`a${i}`)), send('b', never, 'b')]);
   const subjects = received.map(({ source }) => /Subject: (.*)\r/.exec(source)?.[1]);
   expect(subjects.indexOf('b')).toBeLessThan(4);
 });
