@@ -72,6 +72,11 @@ describe('boards', () => {
     const refused = await set(true);
     expect([refused.status, refused.body.detail]).toEqual([409, expect.stringContaining('The board "b"')]);
     await api.ok(api.put(`/v1/boards/${boardId}`, { label: 'b', cards }));
+    const { hubId: elsewhere } = await api.ok(api.post('/v1/hubs', { label: 'elsewhere' }));
+    const far = { hubId: elsewhere, label: 'far', cards: [{ queryId: id, values: { pw: 'x' } }] };
+    await api.ok(api.post('/v1/boards', far));
+    expect((await set(true)).body.detail).toContain('The board "far"');
+    await api.ok(api.delete(`/v1/hubs/${elsewhere}?recursive=true`));
     const schedule = { everyS: 86_400 };
     const watch = { hubId, queryId: id, label: 'w', schedule, when: 'failed', context: { pw: 'x' } };
     const { watchId } = await api.ok(api.post('/v1/watches', watch));

@@ -100,10 +100,10 @@ export async function requireNotKept(
       const key = fresh.find((name) => Object.hasOwn(objectOf(contextJson), name));
       if (key !== undefined) refuse(`The watch "${label}"`, key);
     }
-  for await (const boards of findBatches(store.boards, { accountId, where: { hubId } }, all))
+  for await (const boards of findBatches(store.boards, { accountId }, all))
     for (const board of boards) {
       const own = cardsOf(board).filter(
-        (card) => card.queryId === id || (path !== undefined && card.path === path),
+        (card) => card.queryId === id || (path !== undefined && board.hubId === hubId && card.path === path),
       );
       const kept =
         own.length === 0 ? [] : [objectOf(board.valuesJson), ...own.map(({ values = {} }) => values)];
