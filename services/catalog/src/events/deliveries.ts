@@ -80,7 +80,10 @@ export async function takeDelivery(
     });
     return undefined;
   }
-  const waitsUntil = destination.mailTo === undefined ? undefined : await mailWaitsUntil(catalog, accountId);
+  // Counted once, however often it is tried.
+  const isCounted = delivery.attempts > 0 || delivery.lease !== undefined;
+  const waitsUntil =
+    destination.mailTo === undefined || isCounted ? undefined : await mailWaitsUntil(catalog, accountId);
   if (waitsUntil !== undefined) {
     await replaceDelivery(catalog, delivery, { dueAt: waitsUntil, lease: undefined });
     return undefined;
@@ -152,15 +155,21 @@ export async function endDelivery(
     };
     return (await replaceDelivery(catalog, delivery, change)) ? { delivery, state } : overtaken;
   });
-  if (ended !== undefined && ended.delivery.type !== testType && ended.delivery.type !== confirmType)
+  // Without an answer about this mail, it is the operator's server that did not work.
+  const isOfServer = ended?.delivery.mail === 1 && status === undefined;
+  const isAsked = ended?.delivery.type === testType || ended?.delivery.type === confirmType;
+  if (ended !== undefined && !isAsked && !isOfServer)
     await noteAttempt(catalog, ended.delivery, { isDelivered, isGone: status === gone });
   return ended?.state;
 }
 
-/** A destination that is gone, or that nothing has reached for three days, is disabled. That is an event. */
+/**
+ * A destination that is gone, or that nothing has reached for three days in which one delivery was tried, is disabled. That
+ * is an event.
+ */
 async function noteAttempt(
   catalog: Catalog,
-  { accountId, destinationId }: DeliveryDoc,
+  { accountId, destinationId, createdAt }: DeliveryDoc,
   { isDelivered, isGone }: { isDelivered: boolean; isGone: boolean },
 ): Promise<void> {
   const { destinations } = catalog.store;
@@ -174,7 +183,7 @@ async function noteAttempt(
     if (isDelivered && !isFailing) return;
     if (isDelivered) return (await destinations.replace({ ...rest, version })) ? undefined : overtaken;
     const next = { ...destination, failingSince, version };
-    if (isGone || now - failingSince >= failingMsMax)
+    if (isGone || now - Math.max(failingSince, createdAt) >= failingMsMax)
       return (await disable(catalog, next, isGone)) ? undefined : overtaken;
     if (!isFailing && !(await destinations.replace(next))) return overtaken;
   });

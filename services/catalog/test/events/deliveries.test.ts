@@ -275,6 +275,40 @@ describe('deliveries', () => {
     expect(pending.length).toBeGreaterThan(0);
   });
 
+  describe('of a mail', () => {
+    beforeEach(async () => {
+      catalog.mail = { url: 'https://hub.example', domains: [], hourlyMax: 1 };
+      await insert('mail', { url: '', mailTo: 'a@a.example', mailKey: 'k1', confirmedAt: 1 });
+    });
+    const attempt = async (status?: number) => {
+      const taken = await take();
+      for (const one of taken) await end(one, status);
+      return taken.length;
+    };
+    const mail = async () =>
+      store.deliveries.insert(makeDelivery(catalog, await destination('mail'), await event()));
+
+    it('counts once for the hour, however often it is tried', async () => {
+      await mail();
+      expect(await attempt(450)).toBe(1);
+      now += 6_000;
+      expect(await attempt(250)).toBe(1);
+      await mail();
+      expect(await attempt(250)).toBe(0);
+    });
+
+    it('disables no address by one failure a week after another, nor by failures of the mail server', async () => {
+      await mail();
+      await attempt(554);
+      for (const status of [450, undefined, undefined]) {
+        now += 7 * 24 * hourMs;
+        await mail();
+        await attempt(status);
+        expect(await destination('mail')).toMatchObject({ disabled: 0 });
+      }
+    });
+  });
+
   it('is sent again with the same id', async () => {
     await tell();
     const [first] = (await take()) as [TakenDelivery];

@@ -103,7 +103,7 @@ async function send(
   const sent = mail === undefined ? sendHook(delivery, options, signal) : mailTo(delivery, options, signal);
   const ended = await sent.then(
     (status) => ({ status }),
-    (err) => ({ error: isOwn(err) ? err.message : reasonOf(signal) }),
+    (err) => ({ error: isOwn(err) ? err.message : reasonOf(signal, mail !== undefined) }),
   );
   // The lease ends by itself, and another executor sends it again.
   if (closing.aborted) return undefined;
@@ -140,5 +140,7 @@ async function mailTo(
 }
 
 /** A refused address looks like one that does not answer. */
-const reasonOf = ({ aborted }: AbortSignal): string =>
-  aborted ? 'The destination did not answer in time.' : 'The destination cannot be reached.';
+function reasonOf({ aborted }: AbortSignal, isMail: boolean): string {
+  const who = isMail ? "The operator's mail server" : 'The destination';
+  return `${who} ${aborted ? 'did not answer in time' : 'cannot be reached'}.`;
+}
