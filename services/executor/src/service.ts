@@ -172,6 +172,7 @@ const openDeliveries = (
     opener,
     nowMs: Date.now,
     onFailure: (err) => events.unexpected(err, ''),
+    onMailFailure: events.mailFailed,
   });
 
 const openPools = (config: ExecutorConfig, book: SlotBook, open: ReturnType<typeof createOpen>['open']) =>

@@ -26,6 +26,8 @@ export interface DeliveryRunnerOptions {
   mailer?: Mailer | undefined;
   nowMs(): number;
   onFailure(err: unknown): void;
+  /** Called if the operator's mail server took no mail, and did not refuse this one. */
+  onMailFailure?(err: unknown): void;
   pollMs?: number;
   timeoutMs?: number;
   placeTimeoutMs?: number;
@@ -103,7 +105,10 @@ async function send(
   const sent = mail === undefined ? sendHook(delivery, options, signal) : mailTo(delivery, options, signal);
   const ended = await sent.then(
     (status) => ({ status }),
-    (err) => ({ error: isOwn(err) ? err.message : reasonOf(signal, mail !== undefined) }),
+    (err) => {
+      if (mailer && mail && !closing.aborted) options.onMailFailure?.(err);
+      return { error: isOwn(err) ? err.message : reasonOf(signal, mail !== undefined) };
+    },
   );
   // The lease ends by itself, and another executor sends it again.
   if (closing.aborted) return undefined;

@@ -6,6 +6,7 @@
 import { type CacheInfo, CacheInfo_Outcome as Outcome } from '@datahub/proto/executor/v1/executor';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import { DurationHistogram, type DurationSeries } from '@datahub/service-kit/telemetry/duration-histogram';
+import { createThrottle } from '@datahub/service-kit/telemetry/log-throttle';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import type { CacheEvents } from '../execution/cached/cached-execution.ts';
@@ -26,6 +27,8 @@ export interface ExecutorEvents extends CacheEvents {
   driftFailed(err: unknown): void;
   /** The issuer of tokens that an account names gave no keys. */
   fetchFailed(event: FailedFetch, accountId: string, err: unknown): void;
+  /** Call this when the operator's mail server could not be used. */
+  mailFailed(err: unknown): void;
   /** Call this when a handler failed with an unexpected error. */
   unexpected(err: unknown, requestId: string): void;
   /** Returns all metrics in Prometheus' text format. */
@@ -113,6 +116,8 @@ export function createExecutorEvents(options: EventsOptions): ExecutorEvents {
     driftFailed: (err) => logger.warn(...failedDrift(err)),
     fetchFailed: (event, accountId, err) => logger.info(...failedFetch(event, accountId, err)),
 
+    mailFailed: createMailLog(logger),
+
     unexpected: (err, requestId) => logger.error(...failedUnexpectedly(err, requestId)),
 
     metrics: () => metrics.render({ ...poolStats(), connectionsMax }, cacheStats()) + renderOthers(options),
@@ -128,6 +133,18 @@ const endedLease = (pausedMs: number): [object, string] => [
   { event: 'slots.expired', pausedMs },
   'the process was paused for longer than its lease of connections, so it closed them',
 ];
+
+const mailLogMs = 10_000;
+
+/** Every mail fails while the server is away. */
+function createMailLog(logger: Logger): (err: unknown) => void {
+  const mayLog = createThrottle(mailLogMs);
+  return (err) => {
+    const reason = err instanceof HubError ? err.message : undefined;
+    if (mayLog())
+      logger.warn({ event: 'mail.failed', reason, cause: causeOf(err) }, 'the mail server took no mail');
+  };
+}
 
 const failedUnexpectedly = (err: unknown, requestId: string): [object, string] => {
   // The message of a HubError is public.

@@ -85,3 +85,33 @@ it('counts no wait for a connection to the mail server as an attempt, and none o
     await runner.close();
   }
 });
+
+it('tells the operator of a mail server that cannot be used, and the account whose it is', async () => {
+  const ended = Promise.withResolvers<unknown>();
+  const failures: unknown[] = [];
+  const away = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ESOCKET' });
+  const mail = { to: 'ann@example.org', unsubscribeUrl: 'https://hub.example/mail/token/' };
+  const deliveries = [{ ...delivery, mail }];
+  const runner = startDeliveries({
+    ...{ opener: {} as never, dialFor, nowMs: Date.now, onFailure: ended.reject },
+    onMailFailure: (err) => failures.push(err),
+    mailer: {
+      place: async () => ({ [Symbol.dispose]: () => {} }),
+      send: () => Promise.reject(away),
+      close: () => {},
+    },
+    catalog: {
+      takeDeliveries: async () => ({ deliveries: deliveries.splice(0), lagMs: 0 }),
+      endDelivery: async ({ error }) => {
+        ended.resolve(error);
+        return { state: 'pending' };
+      },
+    },
+  });
+  try {
+    expect(await ended.promise).toBe("The operator's mail server cannot be reached.");
+    expect(failures).toEqual([away]);
+  } finally {
+    await runner.close();
+  }
+});
