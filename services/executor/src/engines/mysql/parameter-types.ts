@@ -112,6 +112,14 @@ function markOf(param: Param, expected: Expected): string | undefined {
   return isWhole ? marks.integer : marks.decimal;
 }
 
+const letters = new Map(
+  [marks.text, marks.integer, marks.decimal, jsonTruth].map((mark, i) => [mark, 'tidj'[i]]),
+);
+
+/** Tells the marks of one statement apart, with a letter for each parameter: a list can have thousands. */
+export const lettersOf = (found: ReadonlyMap<number, string>, count: number): string =>
+  Array.from({ length: count }, (_, i) => letters.get(found.get(i) ?? '') ?? '-').join('');
+
 const detailOf = (name: string, must: string) =>
   `must be ${must} here, because MySQL takes it for a value like the one beside it. If the result may be a text, write CAST(:${name} AS CHAR)`;
 

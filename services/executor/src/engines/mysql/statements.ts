@@ -5,7 +5,7 @@ import { turnForColumns } from '../../result/column-turns.ts';
 import { withCommentInFront } from '../shared/comment.ts';
 import type { KeptOfConnection } from '../shared/kept-statements.ts';
 import { controlError, NotPreparable, tooLargeError, tooWideError } from './errors.ts';
-import { ExpectedTypes, isInteger, keyOf } from './parameter-types.ts';
+import { ExpectedTypes, isInteger, keyOf, lettersOf } from './parameter-types.ts';
 import * as protocol from './protocol.ts';
 import { keepColumns, type WithColumns } from './result-columns.ts';
 import { begin, rollback, savepoint, undo } from './session.ts';
@@ -72,7 +72,7 @@ export class PreparedStatements {
     const marks = prepared.expected.marks(statement);
     const text = marks.size === 0 ? undefined : statement.textWith?.(marks);
     if (text === undefined) return prepared;
-    const key = `${keyOf(statement)} ${[...marks].join(' ')}`;
+    const key = `${keyOf(statement)} ${lettersOf(marks, statement.params.length)}`;
     return this.get(key) ?? (await this.#prepareAs(key, { ...statement, text }, inTransaction));
   }
 
