@@ -28,8 +28,8 @@ export interface Mailer {
   /** Waits for one of the connections to the server, for the accounts in turn. Rejects when `signal` aborts. */
   place(accountId: string, signal: AbortSignal): Promise<Disposable>;
   /**
-   * For one who has a place. Resolves to the code of the server's answer to the mail. Rejects if there is none, with CONFLICT if the server refused
-   * the hub. Once `signal` aborts, nothing more is sent.
+   * For one who has a place. Resolves to the code of the server's answer to the mail. Rejects if there is none, with CONFLICT
+   * if the server refused the hub. Once `signal` aborts, nothing more is sent.
    */
   send(mail: Mail, signal: AbortSignal): Promise<number>;
   close(): void;
