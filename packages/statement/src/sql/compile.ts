@@ -162,7 +162,7 @@ function valuesOf(
   { known, writer }: { known: ReadonlySet<string>; writer: Writer },
 ): Value[] {
   const values = resolveValues(source.declarations, given, known);
-  if (source.placeholders.some(({ isLimit }) => isLimit)) writer.requireLimits?.(source, values);
+  writer.requireLimits?.(source, values);
   return values;
 }
 

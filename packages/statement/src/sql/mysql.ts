@@ -69,7 +69,7 @@ export function writeMysql(source: Source, values: Value[], marks?: ReadonlyMap<
     const { variable, start, end, list } = placeholder;
     const value = values[variable];
     if (list === undefined || !Array.isArray(value) || value.length > 0) {
-      const length = list !== undefined && Array.isArray(value) ? paddedLength(value.length) : 1;
+      const length = countOf(placeholder, value);
       const mark = markOf(placeholder);
       const ofIt = Array.from({ length }, (_, i) => marks?.get(index + i) ?? mark);
       index += length;
@@ -126,15 +126,16 @@ const wholeFromZero = /^\d{1,19}$/;
 
 /** Throws CONTEXT_INVALID for what is no number of rows: the servers take a text for 0, and MariaDB -1 for no limit. */
 export function requireLimits({ placeholders, declarations }: Source, values: Value[]): void {
-  const faults = placeholders.flatMap(({ variable, isLimit }): FieldFault[] => {
+  const faults: FieldFault[] = [];
+  for (const { variable, isLimit } of placeholders) {
+    if (!isLimit) continue;
     const value = values[variable];
     const text = value instanceof ExactNumber ? value.text : typeof value === 'boolean' ? '' : String(value);
-    if (!isLimit || wholeFromZero.test(text)) return [];
+    if (wholeFromZero.test(text)) continue;
     const { name } = declarations[variable] as Declaration;
-    return [
-      { path: ['context', name], detail: 'must be a whole number from 0, because it is in LIMIT or OFFSET' },
-    ];
-  });
+    const detail = 'must be a whole number from 0, because it is in LIMIT or OFFSET';
+    faults.push({ path: ['context', name], detail });
+  }
   if (faults.length > 0) throw contextInvalid(faults);
 }
 
@@ -195,6 +196,10 @@ function toParams(elements: Value[], declaration: Declaration): Written {
   return { params, characters };
 }
 
+/** The number of parameters in a place. */
+const countOf = ({ list }: Placeholder, value: Value | undefined): number =>
+  list !== undefined && Array.isArray(value) ? paddedLength(value.length) : 1;
+
 /** The next power of two, so that lists of any lengths need few prepared statements. */
 export function paddedLength(length: number): number {
   return length === 0 ? 0 : 2 ** Math.ceil(Math.log2(length));
@@ -203,10 +208,7 @@ export function paddedLength(length: number): number {
 /** A list can be used in many places: this is checked before the text is written. */
 export function requireFewPlaceholders({ placeholders }: Source, values: Value[]): void {
   let count = 0;
-  for (const { variable, list } of placeholders) {
-    const value = values[variable];
-    count += list !== undefined && Array.isArray(value) ? paddedLength(value.length) : 1;
-  }
+  for (const placeholder of placeholders) count += countOf(placeholder, values[placeholder.variable]);
   if (count <= placeholdersMax) return;
   throw new HubError(
     'CONTEXT_INVALID',

@@ -94,19 +94,18 @@ async function send(
   closing: AbortSignal,
 ): Promise<string | undefined> {
   const { accountId, deliveryId, lease, mail } = delivery;
-  const { catalog, mailer, placeTimeoutMs = placeTimeoutMsMax } = options;
-  const { timeoutMs = mail === undefined ? hookTimeoutMs : mailTimeoutMs } = options;
-  const waiting = AbortSignal.any([closing, AbortSignal.timeout(placeTimeoutMs)]);
+  const { catalog, timeoutMs = mail === undefined ? hookTimeoutMs : mailTimeoutMs } = options;
+  const mailer = mail && options.mailer;
   // The wait is no attempt, and takes none of its time. Without a place, the lease ends by itself.
-  using place = mail && mailer && (await mailer.place(accountId, waiting).catch(() => undefined));
-  if (mail && mailer && place === undefined) return undefined;
+  using place = mailer && (await placeAt(mailer, { accountId, closing, options }));
+  if (mailer && place === undefined) return undefined;
   const startedAt = performance.now();
   const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMs)]);
   const sent = mail === undefined ? sendHook(delivery, options, signal) : mailTo(delivery, options, signal);
   const ended = await sent.then(
     (status) => ({ status }),
     (err) => {
-      if (mailer && mail && !closing.aborted) options.onMailFailure?.(err);
+      if (mailer && !closing.aborted) options.onMailFailure?.(err);
       return { error: isOwn(err) ? err.message : reasonOf(signal, mail !== undefined) };
     },
   );
@@ -116,6 +115,19 @@ async function send(
   const ctx = createCallContext({ timeoutMs: callTimeoutMs });
   const { state } = await catalog.endDelivery({ accountId, deliveryId, lease, durationMs, ...ended }, ctx);
   return state;
+}
+
+interface Waiting {
+  accountId: string;
+  closing: AbortSignal;
+  options: DeliveryRunnerOptions;
+}
+
+/** Resolves to undefined if there is no place in time. */
+function placeAt(mailer: Mailer, { accountId, closing, options }: Waiting): Promise<Disposable | undefined> {
+  const { placeTimeoutMs = placeTimeoutMsMax } = options;
+  const signal = AbortSignal.any([closing, AbortSignal.timeout(placeTimeoutMs)]);
+  return mailer.place(accountId, signal).catch(() => undefined);
 }
 
 async function sendHook(

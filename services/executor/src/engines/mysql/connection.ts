@@ -24,7 +24,6 @@ import {
   wasKilled,
 } from './errors.ts';
 import { SessionFormats } from './formats.ts';
-import { keyOf } from './parameter-types.ts';
 import * as protocol from './protocol.ts';
 import { createTextReader, type ResultHost, ResultReader, type TextRow, withExactId } from './results.ts';
 import {
@@ -165,21 +164,18 @@ export class MysqlConnection implements Connection {
     this.#stops.begin();
     this.#isRead = statement.kind === 'read';
     this.#isSent = false;
-    const key = keyOf(statement);
     const next = typeof options.snapshot === 'object' ? options.snapshot.next : undefined;
-    const known = this.#prepared.get(key);
-    const isNextNew = next !== undefined && this.#prepared.get(keyOf(next)) === undefined;
+    const isNextNew = next !== undefined && !this.#prepared.has(next);
     const usesState =
-      (known === undefined && usesSession(statement.text)) || (isNextNew && usesSession(next.text));
+      (!this.#prepared.has(statement) && usesSession(statement.text)) ||
+      (isNextNew && usesSession(next.text));
     try {
       if (usesState && this.#used && !options.inTransaction) await this.#reset();
       this.#used = true;
       // The next statement cannot be prepared in the open transaction.
       if (isNextNew) await this.#prepared.prepare(next);
       const inner = options.inTransaction === true;
-      const first =
-        (usesState && !inner ? undefined : known) ?? (await this.#prepared.prepare(statement, inner));
-      const prepared = await this.#prepared.marked(first, statement, inner || options.snapshot === 'last');
+      const prepared = await this.#prepared.find(statement, inner || options.snapshot === 'last');
       if (this.#cancellation.isAsked) throw stoppedError();
       if (inner && statement.kind === 'write') await this.#requireTransactional(prepared, statement);
       const held = isHeld(statement.kind, options);
@@ -343,9 +339,7 @@ export class MysqlConnection implements Connection {
   /** Prepares a statement of the open transaction, of which a rollback must leave nothing. */
   #prepareInside = async (statement: Statement): Promise<Prepared> => {
     this.#changed = true;
-    const key = keyOf(statement);
-    const known = this.#prepared.get(key) ?? (await this.#prepared.prepare(statement, true));
-    const prepared = await this.#prepared.marked(known, statement, true);
+    const prepared = await this.#prepared.find(statement, true);
     await this.#requireTransactional(prepared, statement);
     return prepared;
   };

@@ -1,4 +1,4 @@
-/** The types that MySQL gives to the parameters of a statement, and what keeps it from reading other values for theirs. */
+/** The types that MySQL gives to the parameters of a statement, and how it is kept from misreading their values. */
 
 import type { FieldFault } from '@datahub/contract/validation-error';
 import { jsonTruth } from '@datahub/statement/sql/mysql';

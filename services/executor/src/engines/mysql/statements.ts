@@ -50,7 +50,11 @@ export class PreparedStatements {
     this.#preparing = preparing;
   }
 
-  get(key: string): Prepared | undefined {
+  has(statement: Statement): boolean {
+    return this.#get(keyOf(statement)) !== undefined;
+  }
+
+  #get(key: string): Prepared | undefined {
     const known = this.#byKey.get(key);
     if (known === undefined) return this.#once.get(key);
     if (known.parameterCount > 0 && performance.now() - known.preparedAt > typesKeptMs) return undefined;
@@ -64,16 +68,18 @@ export class PreparedStatements {
   }
 
   /**
-   * Returns the prepared statement, or another one if MySQL would read the values of this run as others. Throws
+   * Resolves to the prepared statement, or to another one if MySQL would read the values of this run as others. Throws
    * CONTEXT_INVALID for a value that cannot be beside others.
    */
-  async marked(prepared: Prepared, statement: Statement, inTransaction: boolean): Promise<Prepared> {
+  async find(statement: Statement, inTransaction: boolean): Promise<Prepared> {
+    const key = keyOf(statement);
+    const prepared = this.#get(key) ?? (await this.#prepareAs(key, statement, inTransaction));
     prepared.expected.require(statement.untyped);
     const marks = prepared.expected.marks(statement);
     const text = marks.size === 0 ? undefined : statement.textWith?.(marks);
     if (text === undefined) return prepared;
-    const key = `${keyOf(statement)} ${lettersOf(marks, statement.params.length)}`;
-    return this.get(key) ?? (await this.#prepareAs(key, { ...statement, text }, inTransaction));
+    const marked = `${key} ${lettersOf(marks, statement.params.length)}`;
+    return this.#get(marked) ?? (await this.#prepareAs(marked, { ...statement, text }, inTransaction));
   }
 
   async #prepareAs(key: string, statement: Statement, inTransaction: boolean): Promise<Prepared> {

@@ -139,7 +139,7 @@ export class BastionConnection {
   readonly #socket: Socket;
   readonly #paced: PacedSocket;
   readonly #streams = new Set<ChannelStream>();
-  /** What has arrived since that time, and the data of channels that had arrived before. */
+  /** The bytes that have arrived since then, and how many bytes of channels had arrived before. */
   #received = { bytes: 0, dataBefore: 0, since: performance.now() };
   /** Of all channels. */
   #dataBytes = 0;

@@ -127,7 +127,7 @@ describe.each(servers)('a text beside another value on $dialect', ({ dialect, ur
       await operate('DROP TABLE hub_truths');
     });
 
-    it('writes what the text is', async () => {
+    it('stores texts as they are', async () => {
       const operate = (...texts: string[]) => operateMysql(url as string, texts);
       await operate(
         'DROP TABLE IF EXISTS hub_texts',

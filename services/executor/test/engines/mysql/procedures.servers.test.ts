@@ -77,7 +77,7 @@ describe.each(servers)('CALL at %s', (engine, url) => {
           ({ data }) => data[0]?.word,
           ({ code }) => code,
         );
-      // As bytes of latin1, this is a text of UTF-8.
+      // Its bytes in latin1 are a valid text of UTF-8.
       expect(await ofText(['Ã©'])).toBe(engine === 'mariadb' ? 'Ã©' : 'OUTCOME_UNKNOWN');
       expect(await ofText(['e'])).toBe('e');
       inOld.close();
