@@ -9,6 +9,7 @@ import { api, createSource, engines, execute } from '../support/hub.ts';
 
 const isPostgres = engines.includes('postgres');
 const table = `revoked_${randomBytes(4).toString('hex')}`;
+const hubPath = table.replace('_', '-');
 let hubId: string;
 let sourceId: string;
 let otherId: string;
@@ -50,28 +51,57 @@ async function sendOn(path: string, key: string, toLine: (i: number) => object) 
 describe.runIf(isPostgres)('a key that is changed in the middle (needs PostgreSQL)', () => {
   beforeAll(async () => {
     ({ hubId: otherId } = await api.ok(api.post('/v1/hubs', { label: 'another' })));
-    ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'revoked midway' })));
+    ({ hubId } = await api.ok(api.post('/v1/hubs', { label: 'revoked midway', path: hubPath })));
     sourceId = await createSource(hubId, 'postgres');
     await execute({ hubId, sourceId, query: `CREATE TABLE ${table} (id INT)`, command: 'CREATE' });
   });
   afterAll(() => execute({ hubId, sourceId, query: `DROP TABLE ${table}`, command: 'DROP' }));
 
-  const endings: [string, (keyId: string) => Promise<unknown>, [number, string]][] = [
-    ['revoked', (keyId) => api.ok(api.delete(`/v1/keys/${keyId}`)), [401, 'KEY_INVALID']],
-    ['limited to other hubs', (keyId) => limit(keyId, { hubIds: [otherId] }), [403, 'SCOPE_DENIED']],
-    ['given other values', (keyId) => limit(keyId, { context: { id: 1 } }), [403, 'SCOPE_DENIED']],
-  ];
+  interface Upload {
+    keyId: string;
+    queryId: string;
+    ownSourceId: string;
+  }
   const limit = (keyId: string, limits: object) => api.ok(api.put(`/v1/keys/${keyId}`, { limits }));
-  it.each(endings)('and is %s ends an upload, whose committed records stay', async (_, end, ending) => {
+  const remove = (path: string) => api.ok(api.delete(path));
+  const endings: [string, (upload: Upload) => Promise<unknown>, [number, string]][] = [
+    ['its key is revoked', ({ keyId }) => remove(`/v1/keys/${keyId}`), [401, 'KEY_INVALID']],
+    [
+      'its key is limited to other hubs',
+      ({ keyId }) => limit(keyId, { hubIds: [otherId] }),
+      [403, 'SCOPE_DENIED'],
+    ],
+    [
+      'its key is given other values',
+      ({ keyId }) => limit(keyId, { context: { id: 1 } }),
+      [403, 'SCOPE_DENIED'],
+    ],
+    [
+      'its query has another name than its key',
+      ({ queryId }) => api.ok(api.put(`/v1/queries/${queryId}`, { meta: { path: 'other' } })),
+      [403, 'SCOPE_DENIED'],
+    ],
+    ['its query is deleted', ({ queryId }) => remove(`/v1/queries/${queryId}`), [404, 'NOT_FOUND']],
+    [
+      'its source is deleted',
+      ({ ownSourceId }) => remove(`/v1/sources/${ownSourceId}`),
+      [409, 'SOURCE_GONE'],
+    ],
+  ];
+  it.each(endings)('ends an upload when %s, and committed records stay', async (_, end, ending) => {
     const context = [{ key: 'id', type: 'integer' }];
-    const insert = await store(`INSERT INTO ${table} (id) VALUES (:id)`, 'INSERT', { context });
+    const path = `add-${randomBytes(4).toString('hex')}`;
+    const ownSourceId = await createSource(hubId, 'postgres');
+    const insert = `INSERT INTO ${table} (id) VALUES (:id)`;
+    const queryId = await store(insert, 'INSERT', { context, path, sourceId: ownSourceId });
     const count = await store(`SELECT count(*)::int AS n, max(id) AS last FROM ${table}`, 'SELECT');
     const stored = async () => (await api.ok(api.get(`/v1/queries/${count}/data`))).data[0];
     const { keyId, key } = await newKey('queries:execute', 'queries:execute:write');
+    await limit(keyId, { queries: [`${hubPath}/${path}`] });
     const { n: before } = await stored();
-    const upload = sendOn(`/v1/queries/${insert}/rows?commitEvery=100`, key, (id) => ({ id }));
+    const upload = sendOn(`/v1/queries/${queryId}/rows?commitEvery=100`, key, (id) => ({ id }));
     await expect.poll(async () => (await stored()).n, { timeout: 20_000 }).toBeGreaterThan(before);
-    await end(keyId);
+    await end({ keyId, queryId, ownSourceId });
     const { status, body, sent } = await upload;
     expect([status, body.code]).toEqual(ending);
     const { committedLines } = body;

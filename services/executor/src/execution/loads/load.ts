@@ -71,8 +71,8 @@ const tooMany = () =>
 interface Prepared {
   read: ReadRecord;
   options: RunOptions;
-  /** Throws SCOPE_DENIED if the caller may no longer do this. */
-  requireStill(caller: Principal): void;
+  /** Rejects if the caller may no longer do this, or the query or its source is gone. */
+  requireStill(caller: Principal): Promise<void>;
 }
 
 /** Rejects if the query or the key does not allow it. */
@@ -83,9 +83,10 @@ async function prepareLoad(
 ): Promise<Prepared> {
   const { request, ctx, reply } = execution;
   const principal = requirePrincipal(ctx);
-  const query =
+  const find = async () =>
     definitions.cached(request.queryId, principal) ??
     (await definitions.query(request.queryId, principal, ctx));
+  const query = await find();
   held.use(definitions.hold(query));
   requireNamed(query, request.path);
   execution.stage = 'prepare';
@@ -105,8 +106,9 @@ async function prepareLoad(
   return {
     read: createRecordReader(request.load as Load, { query, prepared, values, pinnedJson }),
     options: runOptionsOf(request.options, prepared, { timeoutMs: execution.timeoutMs, rowsMax: undefined }),
-    requireStill: (caller) => {
-      requireLoadAllowed(caller, query, prepared);
+    requireStill: async (caller) => {
+      // Its path, which limits can name it by, may have changed. It runs as it was when the upload began.
+      requireLoadAllowed(caller, await find(), prepared);
       if (keyLimits.context(caller.limits) === pinnedJson) return;
       throw new HubError('SCOPE_DENIED', 'The values that the key pins have changed. Send the rest again.');
     },
@@ -145,6 +147,7 @@ class LoadRun {
   readonly #request: ExecuteRequest;
   readonly #ctx: CallContext;
   readonly #reply: ExecutionReply;
+  #caller: Principal;
   #transaction: SourceTransaction | undefined;
   #records = 0;
   #affectedRows = 0;
@@ -166,6 +169,7 @@ class LoadRun {
     this.#request = request;
     this.#ctx = ctx;
     this.#reply = reply;
+    this.#caller = requirePrincipal(ctx);
   }
 
   async run(): Promise<void> {
@@ -260,7 +264,8 @@ class LoadRun {
 
   async #bind({ records, lines, caller }: RecordBatch): Promise<Statement[]> {
     const { read, execution, requireStill } = this.#load;
-    if (caller !== undefined) requireStill(caller);
+    this.#caller = caller ?? this.#caller;
+    await requireStill(this.#caller);
     const endOfTurn = createLoopYield();
     const statements: Statement[] = [];
     for (let i = 0; i < records.length; i++) {
