@@ -5,9 +5,9 @@
  * another connection, which then gets its answer.
  */
 
-import { chmod, rm } from 'node:fs/promises';
+import { chmod, type FileHandle, open, rm } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { onAbort } from '../call/abort.ts';
 import { HubError } from '../call/error.ts';
 import type { Closable } from '../closers.ts';
@@ -46,14 +46,18 @@ export async function openOperatorSocket(options: OperatorSocketOptions): Promis
       socket.destroy();
     });
   });
+  let directory: FileHandle | undefined;
   try {
     createDirectory(dirname(path));
     await chmod(dirname(path), 0o700);
     await rm(path, { force: true });
-    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve));
+    directory = await openIfLong(path);
+    const address = addressOf(path, directory);
+    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(address, resolve));
     await chmod(path, 0o600);
   } catch (err) {
-    // The path can be too long for a socket. The hub works without it.
+    await directory?.close();
+    // The hub works without it.
     logger.warn(
       { event: 'operator.absent', err },
       'the socket for the operator’s commands could not be opened',
@@ -63,10 +67,22 @@ export async function openOperatorSocket(options: OperatorSocketOptions): Promis
   return {
     close: () => {
       stopping.abort();
-      return new Promise((resolve) => server.close(() => resolve()));
+      return new Promise<void>((resolve) => server.close(() => resolve())).finally(() => directory?.close());
     },
   };
 }
+
+/** The address of a socket has 108 bytes on Linux, with a zero at the end. */
+const addressBytesMax = 107;
+
+/** The directory of a socket whose path is too long for an address. */
+const openIfLong = async (path: string): Promise<FileHandle | undefined> =>
+  process.platform === 'linux' && Buffer.byteLength(path) > addressBytesMax
+    ? await open(dirname(path))
+    : undefined;
+
+const addressOf = (path: string, directory: FileHandle | undefined): string =>
+  directory === undefined ? path : `/proc/self/fd/${directory.fd}/${basename(path)}`;
 
 interface RunningCommand {
   text: string;
@@ -168,14 +184,23 @@ async function* linesOf(socket: Socket): AsyncIterable<string> {
   }
 }
 
-function dial(path: string): Promise<Socket | undefined> {
+async function dial(path: string): Promise<Socket | undefined> {
+  const directory = await openIfLong(path).catch((err) => {
+    if (err.code === 'ENOENT') return undefined;
+    throw mayNotOpen(path, err);
+  });
+  return dialAt(addressOf(path, directory), path).finally(() => directory?.close());
+}
+
+const mayNotOpen = (path: string, cause: Error) =>
+  new Error(`This user may not open ${path}. Run the command as the user of the hub.`, { cause });
+
+function dialAt(address: string, path: string): Promise<Socket | undefined> {
   return new Promise((resolve, reject) => {
-    const opening = connect({ path, allowHalfOpen: true });
+    const opening = connect({ path: address, allowHalfOpen: true });
     const refused = (err: NodeJS.ErrnoException) => {
       if (err.code !== 'EACCES' && err.code !== 'EPERM') return resolve(undefined);
-      reject(
-        new Error(`This user may not open ${path}. Run the command as the user of the hub.`, { cause: err }),
-      );
+      reject(mayNotOpen(path, err));
     };
     opening.once('error', refused);
     opening.once('connect', () => resolve(opening.off('error', refused)));

@@ -42,6 +42,13 @@ describe('the operator’s socket', () => {
     expect(reported).toEqual([{ share: 0.5 }]);
   });
 
+  it('has a path that is longer than the address of a socket', async () => {
+    path = join(dir, 'd'.repeat(100), 'operator', 'socket');
+    expect(await sendOperatorCommand(path, {})).toBeUndefined();
+    await open(async (request) => ({ request }));
+    expect(await sendOperatorCommand(path, { a: 1 })).toEqual({ request: { a: 1 } });
+  });
+
   it('passes on the messages of expected errors only', async () => {
     await open(async (request) => {
       throw (request as { own: boolean }).own
