@@ -191,7 +191,7 @@ function totals(field: FieldNode, { table, join }: Rows, scope: Scope): string {
   ];
   const where = conditions.filter((condition) => condition !== 'TRUE');
   const distinct = columnsOf(found.distinct_on, { table, alias }, scope);
-  return `SELECT json_build_object(${members.join(', ')}) FROM (SELECT ${distinct === undefined ? '' : `DISTINCT ON (${distinct}) `}${alias}.* FROM ${tableOf(table)} AS ${alias}${where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`}${tail(found, { table, alias }, scope)}) AS ${rows}`;
+  return `SELECT json_build_object(${members.join(', ')}) FROM (SELECT ${distinct === undefined ? '' : `DISTINCT ON (${distinct}) `}${alias}.* FROM ${tableOf(table)} AS ${alias}${where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`}${tail(found, { table, alias, isSummed: true }, scope)}) AS ${rows}`;
 }
 
 function columnsOf(
@@ -209,10 +209,10 @@ function columnsOf(
   return names.length === 0 ? undefined : names.join(', ');
 }
 
-/** ORDER BY, LIMIT and OFFSET. */
+/** ORDER BY, LIMIT and OFFSET. The limit of a permission is that of rows, so sums and counts are of all rows. */
 function tail(
   found: Record<string, ValueNode>,
-  { table, alias }: { table: Table; alias: string },
+  { table, alias, isSummed = false }: { table: Table; alias: string; isSummed?: boolean },
   scope: Scope,
 ): string {
   const { order_by: order, limit, offset } = found;
@@ -234,7 +234,7 @@ function tail(
     throw new Refusal('A permission has a limit of an unknown form.');
   const limits = [
     ...(limit === undefined ? [] : [scope.value(limit)]),
-    ...(most === undefined ? [] : [String(most)]),
+    ...(most === undefined || isSummed ? [] : [String(most)]),
   ];
   return [
     sorted.length === 0 ? '' : ` ORDER BY ${sorted.join(', ')}`,

@@ -145,7 +145,6 @@ function permittedMember(name: string, value: unknown, context: Context): string
   return allOf(Object.entries(members).map((one) => permittedCompare(left, one, scope)));
 }
 
-/** Permissions compare NULL as a value, unlike operations. */
 function permittedCompare(left: string, [name, value]: [string, unknown], scope: Scope): string {
   const operator = name.replace(/^\$/, '_');
   const isList = operator === '_in' || operator === '_nin';
@@ -164,6 +163,5 @@ function permittedCompare(left: string, [name, value]: [string, unknown], scope:
   const sign = operators[operator];
   if (sign === undefined)
     throw new Refusal(`The operator ${operator} of a permission has no counterpart here.`);
-  if (sign === '<>') return `(${left} <> ${toSql(value)} OR ${left} IS NULL)`;
   return `${left} ${sign} ${toSql(value)}`;
 }

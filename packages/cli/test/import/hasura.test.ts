@@ -44,6 +44,7 @@ const metadata = {
                 columns: ['id', 'author_id'],
                 filter: { _or: [{ author_id: { _eq: 'X-Hasura-User-Id' } }, { state: { _neq: 'draft' } }] },
                 limit: 5,
+                allow_aggregations: true,
               },
             },
           ],
@@ -141,11 +142,16 @@ describe('importHasura', () => {
       query: {
         path: 'my/articles',
         folder: ['allowed'],
-        text: `SELECT "t0"."id" AS "id" FROM "public"."article" AS "t0" WHERE ("t0"."author_id" = :x_hasura_user_id OR ("t0"."state" <> 'draft' OR "t0"."state" IS NULL)) LIMIT LEAST(9, 5)`,
+        text: `SELECT "t0"."id" AS "id" FROM "public"."article" AS "t0" WHERE ("t0"."author_id" = :x_hasura_user_id OR "t0"."state" <> 'draft') LIMIT LEAST(9, 5)`,
         context: [{ key: 'x_hasura_user_id', required: true }],
       },
       notes: [{ detail: expect.stringContaining('Pin it with claims') }],
     });
+    const counted = convert('query A { article_aggregate { aggregate { count } nodes { id } } }', 'user');
+    expect(counted.query?.text).toMatch(
+      /count\(\*\)\) FROM \(SELECT .* <> 'draft'\)\) AS "r1"\) AS "aggregate",/,
+    );
+    expect(counted.query?.text).toMatch(/ <> 'draft'\) LIMIT 5\) AS "r2"\) AS "nodes"$/);
     expect(convert('query A { article { title } }', 'user').faults).toEqual([
       '1:11 The role user may not use the column title of article.',
     ]);
