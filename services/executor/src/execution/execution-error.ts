@@ -42,9 +42,10 @@ export function withoutValues(message: string, params: readonly unknown[], text 
     return /\S/.test(part) && !statement.includes(part) && lower.some((value) => value.includes(part));
   };
   // Servers do not escape quotes in a value, of which a message has the first line, or the beginning.
-  return withoutQuotedValues(message, values).replace(/"([^"]*)(?:"|$)/g, (quoted, name) =>
+  const told = withoutQuotedValues(message, values).replace(/"([^"]*)(?:"|$)/g, (quoted, name) =>
     isValue(name) ? '"…"' : quoted,
   );
+  return withoutParts(told, values, statement);
 }
 
 function withoutQuotedValues(message: string, values: readonly string[]): string {
@@ -57,6 +58,23 @@ function withoutQuotedValues(message: string, values: readonly string[]): string
     if (line === '' || at === -1) continue;
     const end = at + wanted.length;
     told = `${told.slice(0, at)}"…"${told.slice(told[end] === '"' ? end + 1 : end)}`;
+  }
+  return told;
+}
+
+/** Shorter parts of a value cannot be told from words of the message. */
+const partMin = 3;
+
+/** What a value has beside a quote of its own can be outside of the quotes of the message. */
+function withoutParts(message: string, values: readonly string[], statement: string): string {
+  let told = message;
+  for (const value of values) {
+    if (!value.includes('"')) continue;
+    for (const part of value.slice(0, message.length).toLowerCase().split('"')) {
+      if (part.trim().length < partMin || statement.includes(part)) continue;
+      const at = told.toLowerCase().indexOf(part);
+      if (at !== -1) told = `${told.slice(0, at)}…${told.slice(at + part.length)}`;
+    }
   }
   return told;
 }

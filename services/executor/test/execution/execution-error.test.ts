@@ -12,6 +12,7 @@ it.each<[string, unknown[], string]>([
   ['unit "zebra7 "quokka"" not recognized', ['Zebra7 "Quokka"'], 'unit "…" not recognized'],
   ['time zone "Zebra7 "a', ['Zebra7 "a\nb'], 'time zone "…"'],
   ['time zone "Zebra7', ['Zebra7\nsecond'], 'time zone "…"'],
+  ['invalid value7 Quokka" for "Month"', ['Ze"7 Quokka'], 'invalid value…" for "Month"'],
   ['syntax error at or near "quokka"', ['some quokka here'], 'syntax error at or near "…"'],
 ])('%j is told of %j as %j', (message, params, told) => {
   expect(withoutValues(message, params)).toBe(told);

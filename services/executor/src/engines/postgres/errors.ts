@@ -185,10 +185,17 @@ function typeBesideText(fields: ReadonlyMap<string, string>): string | undefined
 
 function maskLine(text: string): string {
   const [line = ''] = text.split('\n');
-  return line
+  const words = line
     .replace(/: ".*$/s, '')
     .replace(/(value|string|input) ".*?"/g, '$1')
     .slice(0, lineCharactersMax);
+  return withoutUnended(words);
+}
+
+/** A quoted text without its end is the beginning of a value: of one with a line break, or of a long one. */
+function withoutUnended(words: string): string {
+  const isEven = words.split('"').length % 2 === 1;
+  return isEven ? words : `${words.slice(0, words.lastIndexOf('"'))}"…"`;
 }
 
 const lineCharactersMax = 500;

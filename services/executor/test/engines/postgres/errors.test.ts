@@ -58,3 +58,12 @@ describe('the message of RAISE', () => {
     expect(raised('relation "orders" does not exist', 'parserOpenTable', '42P01')).toContain('"orders"');
   });
 });
+
+it.each([
+  'time zone "canary\nline two" not recognized',
+  'time zone "canary, and: "more"" not recognized',
+  `time zone "canary ${'x'.repeat(600)}" not recognized`,
+])('hides the beginning of a quoted value without its end: %s', (message) => {
+  const { message: told } = toHubError(Buffer.from(`SERROR\0C22023\0M${message}\0Hlook at "canary\nit"\0\0`));
+  expect(told).toBe('The database rejected the statement: time zone "…". look at "…"');
+});
