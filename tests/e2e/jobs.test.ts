@@ -198,6 +198,26 @@ describe.skipIf(engine === undefined)('training from a query (needs POSTGRES_URL
     expect(await ended(jobId)).toMatchObject({ rows: 7, trained: 7, truncated: true });
   });
 
+  it('takes no values of secret variables, neither stored nor in an address', async () => {
+    const context = [{ key: 'pin', secret: true }];
+    const secret = await store(`SELECT id, topic, body FROM ${table} WHERE :pin = 'x'`, { context });
+    const [classifier, values] = [await newClassifier(), { pin: 's3cret' }];
+    const asked = new URLSearchParams({ sort: 'uncertain', queryId: secret, text: 'body' });
+    await api.ok(api.post(`/v1/classifiers/${classifier}/train`, { label: 'a', context: 'some words' }));
+    const examples = `/v1/classifiers/${classifier}/examples?${asked}`;
+    for (const refused of [
+      await start(classifier, { queryId: secret, context: values }),
+      await api.get(`${examples}&context=${encodeURIComponent(JSON.stringify(values))}`),
+    ]) {
+      expect([refused.status, refused.body.errors[0].pointer]).toEqual([400, '/context/pin']);
+      expect(refused.text).not.toContain('s3cret');
+    }
+    const limits = { context: { pin: 'x' } };
+    const { key } = await keyWith({ scopes: ['classifiers:train', 'queries:execute'], limits });
+    const { jobId } = await api.ok(start(classifier, { queryId: secret }, key));
+    expect((await ended(jobId)).trained).toBe(600);
+  });
+
   it('is refused at its start if it is invalid or forbidden', async () => {
     const classifier = await newClassifier();
     const codeOf = async (body: object, key?: string) => (await start(classifier, body, key)).body.code;

@@ -67,6 +67,7 @@ export interface JobDoc extends Doc {
   queryId: string;
   /** The key that started the job. Gateways look up its scopes and limits. */
   keyId: string;
+  /** Empty once the job has ended. */
   contextJson: string;
   columns: { text: string; label: string; id: string };
   state: JobState;

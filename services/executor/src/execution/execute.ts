@@ -1,10 +1,12 @@
 /** Executes a stored query: authorizes the call, resolves the query, binds the values, runs it and sends the rows. */
 
+import { membersOf } from '@datahub/contract/json-text';
+import { describeFaults, fieldName } from '@datahub/contract/validation-error';
 import { type Executor, Rerouted } from '@datahub/executor-session/executor';
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { ExecuteRequest } from '@datahub/proto/executor/v1/executor';
 import { type CallContext, requirePrincipal } from '@datahub/service-kit/call/call';
-import type { HubError } from '@datahub/service-kit/call/error';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { Tracing } from '@datahub/service-kit/telemetry/tracing';
 import { turnForText } from '@datahub/service-kit/yield-to-loop';
 import type { Catalog, QueryDefinition, SourceDefinition } from '../definitions/definition.ts';
@@ -176,9 +178,22 @@ function requirePermission(principal: Principal, request: ExecuteRequest, { quer
 /** Throws if the query cannot be run as the request asks. */
 function requireFit({ format }: Execution, request: ExecuteRequest, { query, prepared }: Asked): void {
   if (request.form !== undefined) requireRead(prepared);
+  if (request.refusesSecrets) requireNoSecrets(query, request.contextJson);
   if (request.options !== undefined) requireVersion(query, request.options);
   requireReading(request, prepared);
   requireFittingFormat(format, request, query);
+}
+
+/** Throws VALIDATION for values of secret variables, also of those that the key pins. */
+function requireNoSecrets({ variables }: QueryDefinition, contextJson: string): void {
+  const sent = contextJson === '' ? new Map() : membersOf(contextJson);
+  const detail = 'is secret, so its value may be neither in an address nor stored; a key can pin it';
+  const errors = variables.flatMap(({ key, secret }) =>
+    secret && sent.has(key) ? [{ path: ['context', key], detail }] : [],
+  );
+  if (errors.length === 0) return;
+  const message = describeFaults(errors, ({ path }) => fieldName(path));
+  throw new HubError('VALIDATION', message, { errors, stage: 'prepare', retryable: false });
 }
 
 const namesMax = 10;

@@ -167,7 +167,8 @@ export class JobList {
       const job = await this.leased(held);
       const lease = { token: held.lease, until: this.#options.nowMs() + this.#options.leaseMs };
       const next = { ...job, lease, ...change, version: job.version + 1 };
-      if (next.endedAt !== null) next.expiresAt = next.endedAt + keptMs;
+      // Only runs need the values of its variables.
+      if (next.endedAt !== null) Object.assign(next, { expiresAt: next.endedAt + keptMs, contextJson: '' });
       // Another call of the same gateway may have changed the job.
       const beside = next.endedAt === null ? undefined : endRecord(next);
       if (!(await this.#jobs.replace(next, beside))) continue;

@@ -48,8 +48,10 @@ it('takes the job of a process that ended while the clock was a day ahead', asyn
 
 it('lists a job as ended until somebody has told its end', async () => {
   const jobs = new JobList(store, { leaseMs: 60_000, nowMs: () => 1_000 });
-  await jobs.add(job('first', 'a', 1));
-  const lease = (await jobs.take())?.lease?.token ?? '';
+  await jobs.add({ ...job('first', 'a', 1), contextJson: '{"a":1}' });
+  const taken = await jobs.take();
+  expect(taken?.contextJson).toBe('{"a":1}');
+  const lease = taken?.lease?.token ?? '';
   const held = { accountId: 'a', jobId: 'first', lease };
   await jobs.change(held, { trained: 7 });
   expect(await jobs.listEnded()).toEqual([]);
@@ -64,6 +66,7 @@ it('lists a job as ended until somebody has told its end', async () => {
     trained: 7,
   };
   expect(await jobs.listEnded()).toMatchObject([ended]);
+  expect((await store.jobs.get('a', 'first'))?.contextJson).toBe('');
   await jobs.forgetEnded(held);
   expect(await jobs.listEnded()).toEqual([]);
 });

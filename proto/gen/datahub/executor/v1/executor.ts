@@ -214,7 +214,11 @@ export interface ExecuteRequest {
     | CallForm
     | undefined;
   /** With `finds_commit`: the record in which the executor notes each transaction of PostgreSQL before it sends COMMIT. */
-  operation?: Operation | undefined;
+  operation?:
+    | Operation
+    | undefined;
+  /** True for values that were in an address, or that are stored. A value of a secret variable then fails with VALIDATION. */
+  refusesSecrets?: boolean | undefined;
 }
 
 export interface Operation {
@@ -1141,6 +1145,7 @@ function createBaseExecuteRequest(): ExecuteRequest {
     findsCommit: undefined,
     callForm: undefined,
     operation: undefined,
+    refusesSecrets: undefined,
   };
 }
 
@@ -1205,6 +1210,9 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
     }
     if (message.operation !== undefined) {
       Operation.encode(message.operation, writer.uint32(234).fork()).join();
+    }
+    if (message.refusesSecrets !== undefined) {
+      writer.uint32(240).bool(message.refusesSecrets);
     }
     return writer;
   },
@@ -1380,6 +1388,14 @@ export const ExecuteRequest: MessageFns<ExecuteRequest> = {
             }
 
             message.operation = Operation.decode(reader, reader.uint32());
+            continue;
+          }
+          case 30: {
+            if (tag !== 240) {
+              break;
+            }
+
+            message.refusesSecrets = reader.bool();
             continue;
           }
         }

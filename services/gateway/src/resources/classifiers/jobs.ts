@@ -111,6 +111,7 @@ export async function startJob(
     format: Format.FORMAT_NDJSON,
     onlyReads: true,
     checkOnly: true,
+    refusesSecrets: true,
   };
   await executor.execute(check, request.context, { chunk: () => true, onDrain: () => {} });
   const { classifierId } = request.params as { classifierId: string };

@@ -70,7 +70,14 @@ export async function readUncertain(
   request.use = { action: 'query.execute', resourceId: queryId };
   const reader = new RowReader({ use, stop });
   const options = { dryRun: false, meta: false, numbersAsStrings: false, maxRows: predictor.rowsMax };
-  const execution = { queryId, contextJson, options, format: Format.FORMAT_NDJSON, onlyReads: true };
+  const execution = {
+    queryId,
+    contextJson,
+    options,
+    format: Format.FORMAT_NDJSON,
+    onlyReads: true,
+    refusesSecrets: true,
+  };
   await executeInto(reader, { executor, execution, ctx }).catch((err) => {
     // The statement waits while its texts are predicted, so it is not what takes long.
     throw predictor.isBusy && isTimeout(err) ? predictedTooSlowly() : err;
