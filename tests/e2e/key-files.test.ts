@@ -71,6 +71,51 @@ it('plans, creates, changes, exports and revokes keys of files, and shows their 
   expect(await keysOf(path)).toEqual([]);
 });
 
+const secretPage = `scopes: [queries:execute]
+limits: { queries: [orders/by-region], context: { region: "\${env:PAGE_REGION}", tenant: 7 } }
+`;
+
+it('keeps pinned values of secret variables out of files, plans and answers', async () => {
+  const { dir, table, path, change, env } = await copyExample('pins', engines[0] as string);
+  await withTable(engines[0] as string, table);
+  const secret = 's3cret-region';
+  let told = '';
+  const run = async (more: Record<string, string>, ...args: string[]) => {
+    const ran = await datahub.run([args[0] ?? '', dir, ...args.slice(1)], { env: { ...env, ...more } });
+    told += ran.stdout + ran.stderr;
+    return ran;
+  };
+  const known = { PAGE_REGION: secret };
+  await change('queries/orders/by-region.sql', (text) =>
+    text.replace('key: region', 'key: region\n--     secret: true'),
+  );
+  await mkdir(join(dir, 'keys'));
+  const file = join(dir, 'keys/page.yaml');
+  await writeFile(file, page);
+  expect((await run(known, 'plan')).stderr).toContain('keys/page.yaml:3:72: region is a secret variable');
+  await writeFile(file, secretPage);
+  expect((await run({}, 'plan')).stderr).toMatch(/page.yaml:2:\d+: The environment has no PAGE_REGION/);
+  expect((await run(known, 'apply')).code).toBe(0);
+  const [stored] = await keysOf(path);
+  closing.push(() => api.delete(`/v1/keys/${stored.keyId}`));
+  expect(stored.limits.context).toEqual({ region: '********', tenant: 7 });
+  // The environment is needed no more, until the value is to be sent again.
+  expect(await run({}, 'plan')).toMatchObject({ code: 0, stdout: 'No changes.\n' });
+  await change('keys/page.yaml', (text) => text.replace('tenant: 7', 'tenant: 8'));
+  expect((await run({}, 'plan')).stdout).toContain('limits.context.tenant: 7 → 8');
+  expect((await run({}, 'apply')).code).toBe(0);
+  expect((await keysOf(path))[0].limits.context).toEqual({ region: '********', tenant: 8 });
+  const again = await run({ PAGE_REGION: 's3cret-other' }, 'plan', '--credentials');
+  expect(again.stdout).toContain('~ key page\n    changes limits\n');
+  const before = await readFile(file, 'utf8');
+  expect((await run({}, 'export')).code).toBe(0);
+  expect(await readFile(file, 'utf8')).toBe(before);
+  await datahub.ok(['export', 'fresh-pins', '--hub', path], { env });
+  const fresh = await readFile(join(datahub.dir, 'fresh-pins/keys/page.yaml'), 'utf8');
+  expect(fresh).toMatch(/region: \$\{env:SHOP_PINS_\w+_KEY_PAGE_REGION\}/);
+  expect(told + fresh).not.toContain('s3cret');
+});
+
 it('exports what files can say, and tells what they cannot', async () => {
   const { dir, table, path, run, env } = await copyExample('whole', engines[0] as string);
   await withTable(engines[0] as string, table);

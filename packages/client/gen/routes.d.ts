@@ -3392,6 +3392,7 @@ export interface Routes {
         queries?: string[] | undefined;
         classifierIds?: string[] | undefined;
         origins?: string[] | undefined;
+        /** Pinned values of variables. ******** keeps a value that is not shown. */
         context?: Record<string, Json> | undefined;
         ratePerMinute?: number | undefined;
         maxRows?: number | undefined;
@@ -3432,6 +3433,7 @@ export interface Routes {
         queries?: string[] | undefined;
         classifierIds?: string[] | undefined;
         origins?: string[] | undefined;
+        /** Has ******** in place of values that are not shown. */
         context?: Record<string, Json> | undefined;
         ratePerMinute?: number | undefined;
         maxRows?: number | undefined;
@@ -3469,6 +3471,7 @@ export interface Routes {
         queries?: string[] | undefined;
         classifierIds?: string[] | undefined;
         origins?: string[] | undefined;
+        /** Has ******** in place of values that are not shown. */
         context?: Record<string, Json> | undefined;
         ratePerMinute?: number | undefined;
         maxRows?: number | undefined;
@@ -3525,6 +3528,7 @@ export interface Routes {
         queries?: string[] | null | undefined;
         classifierIds?: string[] | null | undefined;
         origins?: string[] | null | undefined;
+        /** Pinned values of variables. ******** keeps a value that is not shown. */
         context?: Record<string, Json> | null | undefined;
         ratePerMinute?: number | null | undefined;
         maxRows?: number | null | undefined;
@@ -3565,6 +3569,7 @@ export interface Routes {
         queries?: string[] | undefined;
         classifierIds?: string[] | undefined;
         origins?: string[] | undefined;
+        /** Has ******** in place of values that are not shown. */
         context?: Record<string, Json> | undefined;
         ratePerMinute?: number | undefined;
         maxRows?: number | undefined;
@@ -3625,6 +3630,7 @@ export interface Routes {
         queries?: string[] | undefined;
         classifierIds?: string[] | undefined;
         origins?: string[] | undefined;
+        /** Has ******** in place of values that are not shown. */
         context?: Record<string, Json> | undefined;
         ratePerMinute?: number | undefined;
         maxRows?: number | undefined;

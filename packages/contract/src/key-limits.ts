@@ -105,6 +105,9 @@ export function fromFields(fields: KeyLimitFields | undefined): KeyLimitValues {
 export const isOfQueries = ({ queryIds, queries }: Pick<KeyLimitValues, 'queryIds' | 'queries'>): boolean =>
   (queryIds?.length ?? 0) > 0 || (queries?.length ?? 0) > 0;
 
+/** What answers have in place of the pinned value of a secret variable. Sent back, it keeps the value. */
+export const withheldValue = '********';
+
 /** Bounds of the values themselves. */
 export const keyLimitBounds = {
   /** The number of entries of each list. */

@@ -195,6 +195,8 @@ export interface KeyDoc extends Doc {
   name: string;
   scopes: string[];
   limits: KeyLimitValues;
+  /** The pinned variables whose values no answer has. Absent if the key pins none, and in keys of older hubs. */
+  secretPins?: string[];
   /** Present if `limits.queries` has names, so that such keys can be found. */
   namesQueries?: 1;
   /** The rate budgets that the key's requests count against, oldest first. If absent, the key has one of its own. */

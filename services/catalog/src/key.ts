@@ -63,6 +63,7 @@ export function makeKey(input: NewKey, { accountId, nowMs, createId }: MakeConte
     createdAt: nowMs,
     lastUsedAt: null,
     namesQueries: namesQueries(checked.limits),
+    secretPins: undefined,
     budgets: undefined,
     ownBudget: undefined,
     maker: undefined,

@@ -9,7 +9,7 @@ import { type BoardFile, changedBoardMembers, readBoardFile, writeBoardFile } fr
 import { changedMembers, withoutDefaults } from './compare.ts';
 import { type Fault, toLine } from './fault.ts';
 import { type HubFile, hubFileName, readHubFile, writeHubFile } from './hub-file.ts';
-import { changedKeyMembers, type KeyFile, readKeyFile, writeKeyFile } from './key-file.ts';
+import { changedKeyMembers, faultsOfPins, type KeyFile, readKeyFile, writeKeyFile } from './key-file.ts';
 import {
   type BoardModel,
   folderKey,
@@ -182,6 +182,7 @@ function faultsOfPaths(
       })),
     ].flatMap(({ query, at }) => (paths.has(query) ? [] : [{ file, ...place(at), detail: detailOf(query) }])),
   );
+  ofKeys.push(...keys.flatMap((key) => faultsOfPins(key, queries)));
   return [...ofWatches, ...ofBoards, ...ofKeys];
 }
 

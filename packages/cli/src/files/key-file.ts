@@ -3,7 +3,8 @@
 import { writeCanonical } from './compare.ts';
 import type { Fault } from './fault.ts';
 import type { KeyModel } from './model.ts';
-import { type Located, readYaml, type Shape, writeYaml } from './yaml.ts';
+import type { QueryFile } from './query-file.ts';
+import { envName, type Located, readYaml, type Shape, writeYaml } from './yaml.ts';
 
 const limits: Shape = {
   members: {
@@ -77,7 +78,29 @@ const toComparable = ({ scopes, limits: of, expiresAt }: KeyModel): Record<strin
   expiresAt: expiresAt && (Date.parse(expiresAt) || expiresAt),
 });
 
+/** A pinned value that the file keeps in the environment is the same as whatever the key pins. */
 export function changedKeyMembers(mine: KeyModel, theirs: KeyModel): string[] {
-  const [one, other] = [toComparable(mine), toComparable(theirs)];
+  const context = Object.entries(mine.limits.context ?? {}).map(([name, value]) => {
+    const pins = theirs.limits.context ?? {};
+    return [name, envName(value) !== undefined && Object.hasOwn(pins, name) ? pins[name] : value];
+  });
+  const known = context.length === 0 ? {} : { context: Object.fromEntries(context) };
+  const [one, other] = [
+    toComparable({ ...mine, limits: { ...mine.limits, ...known } }),
+    toComparable(theirs),
+  ];
   return Object.keys(members).filter((name) => writeCanonical(one[name]) !== writeCanonical(other[name]));
+}
+
+/** Files contain no secrets. */
+export function faultsOfPins({ file, model, place }: KeyFile, queries: readonly QueryFile[]): Fault[] {
+  const { queries: own, context = {} } = model.limits;
+  const used = queries.filter((query) => own?.includes(query.model.path) !== false);
+  const declared = used.flatMap((query) => query.model.context);
+  return Object.entries(context).flatMap(([name, value]) => {
+    const isSecret = declared.some(({ key, secret }) => key === name && secret === true);
+    if (!isSecret || envName(value) !== undefined) return [];
+    const detail = `${name} is a secret variable, so its value must not be in the file; write \${env:NAME}`;
+    return [{ file, ...place(['limits', 'context', name]), detail }];
+  });
 }

@@ -4,14 +4,17 @@
  */
 
 import { ProblemError, type Routes } from '@datahub/client';
-import { keyLimitNames } from '@datahub/contract/key-limits';
+import { keyLimitNames, withheldValue } from '@datahub/contract/key-limits';
 import { CommandError } from '../failure.ts';
 import { type Hub, listAll } from '../hub.ts';
+import { writeCanonical } from './compare.ts';
 import { hubChanged } from './conflicts.ts';
 import type { Fault } from './fault.ts';
+import { envNameOf } from './hub-file.ts';
 import { changedKeyMembers, type KeyFile } from './key-file.ts';
 import { isPath, type KeyModel } from './model.ts';
 import { type RemoteHub, readClassifiers } from './remote.ts';
+import { envName } from './yaml.ts';
 
 export interface RemoteKey {
   keyId: string;
@@ -20,9 +23,20 @@ export interface RemoteKey {
   isForeign: boolean;
 }
 
+type Pins = NonNullable<KeyModel['limits']['context']>;
+
+/** `pins` are sent: values of the environment in the place of its names. */
 export type KeyStep =
-  | { kind: 'key'; action: 'create'; name: string; file: KeyFile }
-  | { kind: 'key'; action: 'update'; name: string; file: KeyFile; remote: RemoteKey; members: string[] }
+  | { kind: 'key'; action: 'create'; name: string; file: KeyFile; pins: Pins }
+  | {
+      kind: 'key';
+      action: 'update';
+      name: string;
+      file: KeyFile;
+      pins: Pins;
+      remote: RemoteKey;
+      members: string[];
+    }
   | { kind: 'key'; action: 'delete'; name: string; remote: RemoteKey };
 
 export interface RemoteKeys {
@@ -58,9 +72,11 @@ export async function readKeys(hub: Hub, remote: RemoteHub | undefined, path: st
   }
   const paths = new Set(remote?.queries.map(({ model }) => model.path));
   const classifierIds = new Map(classifiers.map(({ classifierId, name }) => [name, classifierId]));
+  const variables = new Set<string>();
   return {
     keys: [...newest.values()].map((key) => {
       const model = toModel(key, { path: key.name.slice(path.length + 1), remote, names });
+      withholdPins(model, { hub: path, variables });
       const { queries, classifiers: trained = [], user } = model.limits;
       const isForeign =
         queries?.length === 0 ||
@@ -100,6 +116,19 @@ function toModel(
   };
 }
 
+/** What the hub does not show is in the environment. No key gets a variable of another one. */
+function withholdPins({ path, limits }: KeyModel, of: { hub: string; variables: Set<string> }): void {
+  const pins = (limits.context ?? {}) as Pins;
+  for (const [name, value] of Object.entries(pins)) {
+    if (value !== withheldValue) continue;
+    const wanted = envNameOf({ hub: of.hub, label: `key ${path}` }, [name]);
+    let variable = wanted;
+    for (let count = 2; of.variables.has(variable); count++) variable = `${wanted}_${count}`;
+    of.variables.add(variable);
+    pins[name] = `\${env:${variable}}`;
+  }
+}
+
 interface Compared {
   changes: KeyStep[];
   /** Of keys that the files do not have. */
@@ -107,15 +136,27 @@ interface Compared {
   faults: Fault[];
 }
 
-export function compareKeys(files: readonly KeyFile[], present: RemoteKeys | undefined): Compared {
+interface CompareOptions {
+  env: Readonly<Record<string, string | undefined>>;
+  /** Send what is in the environment again. */
+  credentials: boolean;
+}
+
+export function compareKeys(
+  files: readonly KeyFile[],
+  present: RemoteKeys | undefined,
+  options: CompareOptions,
+): Compared {
   if (present === undefined) return { changes: [], deletions: [], faults: [] };
   const known = new Map(present.keys.map((key) => [key.model.path, key]));
   const faults: Fault[] = [];
   const changes = files.flatMap((file): KeyStep[] => {
     const name = file.model.path;
     const remote = known.get(name);
-    if (remote === undefined) return [{ kind: 'key', action: 'create', name, file }];
+    const { pins, isChanged } = readPins(file, remote, { ...options, faults });
+    if (remote === undefined) return [{ kind: 'key', action: 'create', name, file, pins }];
     const members = changedKeyMembers(file.model, remote.model);
+    if (isChanged && !members.includes('limits')) members.push('limits');
     if (members.includes('scopes'))
       faults.push({
         file: file.file,
@@ -123,7 +164,8 @@ export function compareKeys(files: readonly KeyFile[], present: RemoteKeys | und
         detail:
           'The scopes of a key cannot be changed. Rename the file: apply creates another key, and --prune revokes this one',
       });
-    return members.length === 0 ? [] : [{ kind: 'key', action: 'update', name, file, remote, members }];
+    const step = { name, file, pins, remote, members };
+    return members.length === 0 ? [] : [{ kind: 'key', action: 'update', ...step }];
   });
   for (const { file, model, place } of files)
     for (const [i, name] of (model.limits.classifiers ?? []).entries())
@@ -138,6 +180,32 @@ export function compareKeys(files: readonly KeyFile[], present: RemoteKeys | und
     ([name, remote]): KeyStep => ({ kind: 'key', action: 'delete', name, remote }),
   );
   return { changes, deletions, faults };
+}
+
+/** Reads the pinned values that are in the environment. `isChanged`: they are to be sent. */
+function readPins(
+  { file, model, place }: KeyFile,
+  remote: RemoteKey | undefined,
+  { env, credentials, faults }: CompareOptions & { faults: Fault[] },
+): { pins: Pins; isChanged: boolean } {
+  const present = (remote?.model.limits.context ?? {}) as Pins;
+  let isChanged = false;
+  const pins = Object.entries((model.limits.context ?? {}) as Pins).map(([name, value]) => {
+    const variable = envName(value);
+    const isWithheld = envName(present[name]) !== undefined;
+    const report = (detail: string) => faults.push({ file, ...place(['limits', 'context', name]), detail });
+    if (variable === undefined && isWithheld)
+      report(
+        `The hub does not show ${name}, because it is a secret variable. Write \${env:NAME} in its place`,
+      );
+    if (variable === undefined) return [name, value];
+    if (isWithheld && !credentials) return [name, withheldValue];
+    const text = env[variable];
+    if (text === undefined) report(`The environment has no ${variable}`);
+    isChanged ||= isWithheld || (name in present && writeCanonical(present[name]) !== writeCanonical(text));
+    return [name, text];
+  });
+  return { pins: Object.fromEntries(pins), isChanged };
 }
 
 /** A new key, whose text is shown only once. */
@@ -157,7 +225,8 @@ export async function applyKey(
     return undefined;
   }
   const { scopes, expiresAt, limits } = step.file.model;
-  const wanted = toLimits(limits, { remote, keys });
+  const pinned = limits.context === undefined ? {} : { context: step.pins };
+  const wanted = toLimits({ ...limits, ...pinned }, { remote, keys });
   if (step.action === 'create') {
     const name = `${remote.path}/${step.name}`;
     const ends = expiresAt === undefined ? {} : { expiresAt };

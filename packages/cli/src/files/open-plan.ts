@@ -23,7 +23,7 @@ export const planOptions: Options = {
   adopt: { type: 'boolean', help: 'Take over queries without a path whose labels give the path of a file.' },
   credentials: {
     type: 'boolean',
-    help: 'Send the credentials of all sources again; otherwise only with other changes.',
+    help: 'Send the credentials of all sources again, otherwise only with other changes, and the hidden pinned values of keys.',
   },
   only: {
     type: 'string',

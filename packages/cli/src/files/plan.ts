@@ -90,7 +90,7 @@ export interface PlanOptions {
   env: Environment;
   prune: boolean;
   adopt: boolean;
-  /** Send the credentials of all sources again. */
+  /** Send the credentials of all sources again, and the pinned values that keys have from the environment. */
   credentials: boolean;
   /** Only the query with this path, or those in this folder of files, and what they need. */
   only: string | undefined;
@@ -124,7 +124,7 @@ export async function makePlan(hub: Hub, options: PlanOptions): Promise<Plan> {
   const ofBoards = await compareWithBoards(hub, options);
   steps.push(...ofBoards.changes, ...(prune ? ofBoards.deletions : []));
   const keys = await readKeysOf(hub, options);
-  const ofKeys = compareKeys(directory.keys ?? [], keys);
+  const ofKeys = compareKeys(directory.keys ?? [], keys, options);
   if (ofKeys.faults.length > 0) throw new FaultsError(ofKeys.faults);
   steps.push(...ofKeys.changes, ...(prune ? ofKeys.deletions : []));
   if (prune && remote !== undefined) {

@@ -7,6 +7,7 @@ import { isOfSignature, lossesOfQuery, writeCanonical } from './compare.ts';
 import type { KeyModel } from './model.ts';
 import type { Callers, ContractChange, Plan, QueryUpdate, Step } from './plan.ts';
 import { type SettingChange, settingChanges } from './setting-changes.ts';
+import { envName } from './yaml.ts';
 
 const signs = { create: '+', update: '~', rename: '~', delete: '-' } as const;
 const colours = { create: 'green', update: 'yellow', rename: 'yellow', delete: 'red' } as const;
@@ -178,9 +179,15 @@ function settingsOf(step: Extract<Step, { members: string[] }>): SettingChange[]
   const [before, after] = [step.remote, step.file].map(
     ({ model }): Record<string, unknown> => ({ ...model }),
   );
-  return step.members
+  const changes = step.members
     .filter((name) => name !== 'text' && name !== 'path')
     .flatMap((name) => settingChanges(before?.[name], after?.[name], name));
+  // What the file keeps in the environment is without its values.
+  const pins = step.kind === 'key' ? Object.entries(step.file.model.limits.context ?? {}) : [];
+  const hidden = new Set(
+    pins.flatMap(([name, value]) => (envName(value) === undefined ? [] : [`limits.context.${name}`])),
+  );
+  return changes.map((one) => (hidden.has(one.name) ? { name: one.name } : one));
 }
 
 const describeSetting = ({ name, from, to }: SettingChange): string =>

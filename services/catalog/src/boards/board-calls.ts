@@ -22,7 +22,7 @@ import type { BoardDoc } from '../documents.ts';
 import { requireMayHaveBoards } from '../key-limits.ts';
 import { listPage } from '../pagination.ts';
 import { auditEntry, undoEntry } from '../rpc/audit.ts';
-import { requireNoSecrets } from '../watches/kept-secrets.ts';
+import { requireNoSecrets } from '../secret-variables/kept-secrets.ts';
 
 const isPath = new RegExp(queryPathPattern);
 

@@ -4,8 +4,8 @@ import { setImmediate as turnEnd } from 'node:timers/promises';
 import type { Logger } from '@datahub/service-kit/telemetry/logger';
 import { overtaken, untilWritten } from '../catalog.ts';
 import type { BoardDoc } from '../documents.ts';
+import { withoutSecrets } from '../secret-variables/kept-secrets.ts';
 import type { CatalogStore } from '../store.ts';
-import { withoutSecrets } from '../watches/kept-secrets.ts';
 import { scanAll } from './deletion-sweep.ts';
 
 type Store = Pick<CatalogStore, 'accounts' | 'boards' | 'queries'>;

@@ -32,6 +32,7 @@ import {
 import { listPage, listSome } from '../pagination.ts';
 import { findKey, principalOf, stateOfKey } from '../people/acting.ts';
 import { authenticateSession } from '../people/session.ts';
+import { settledPins, withKnownPins, withSecretPins } from '../secret-variables/pinned-secrets.ts';
 import { moveKeyWatches, settleKeyWatches } from '../watches/key-watches.ts';
 import { auditEntry } from './audit.ts';
 import { loadCaller, loadKey, reachOf } from './key-access.ts';
@@ -81,18 +82,18 @@ export function createKeyCalls(catalog: Catalog) {
 
     createKey: async ({ name, scopes, limits, expiresAt }, ctx) => {
       const context = makeContext(catalog, ctx);
-      const narrowed = fromLimits(limits);
+      const maker = await loadCaller(catalog, context.principal);
+      const narrowed = withKnownPins(fromLimits(limits), maker?.limits);
       const made = makeKey(
         { name, scopes, limits: narrowed, expiresAt: expiresAt?.getTime() ?? null },
         context,
       );
-      const maker = await loadCaller(catalog, context.principal);
       requireNoMore(reachOf(context.principal, maker), made.doc);
       await requireKnownIds(catalog, context.principal, narrowed);
       await grantNames(catalog, ctx, narrowed);
       await catalog.quota.requireRoom(store.keys, made.doc, 'keys');
       const doc = inheritBudgets(maker, {
-        ...made.doc,
+        ...(await withSecretPins(catalog, made.doc)),
         ...(maker === null ? {} : makerMembers(maker)),
       });
       const entry = auditEntry(catalog, ctx, { rpc: 'createKey', resourceId: doc.id });
@@ -110,7 +111,7 @@ export function createKeyCalls(catalog: Catalog) {
           : await listPage(store.keys, { accountId }, page);
       const reach = reachOf(principal, caller);
       const keys = await inGroups(docs, comparedAtOnce, async (key) =>
-        toListed(key, {
+        toListed(await settledPins(catalog, key), {
           isStronger: isStronger(reach, key),
           madeBy: makerSeenBy(caller, key),
           state: await stateOfKey(catalog, key),
@@ -146,7 +147,7 @@ export function createKeyCalls(catalog: Catalog) {
       const isOwn = keyId === context.principal.keyId;
       if (isOwn) requireTimeToRepeat(overlapMs);
       for (let attempt = 0; attempt < attemptsMax; attempt++) {
-        const old = await loadKey(catalog, context.accountId, keyId);
+        const old = await settledPins(catalog, await loadKey(catalog, context.accountId, keyId));
         const caller = await loadCaller(catalog, context.principal, old);
         requireVisible(caller, old);
         requireNoMore(reachOf(context.principal, caller), old);
@@ -159,6 +160,7 @@ export function createKeyCalls(catalog: Catalog) {
         // Both keys share one budget while the old one is valid.
         const doc = {
           ...made.doc,
+          ...(old.secretPins === undefined ? {} : { secretPins: old.secretPins }),
           budgets: budgetsOf(old),
           ownBudget: lineageOf(old),
           ...(old.maker === undefined ? {} : { maker: old.maker }),
@@ -255,11 +257,12 @@ async function changeKey(
     requireVisible(caller, old);
     requireNoStronger(reach, old);
     await requireUnended(catalog, old);
-    const next = setRate(patchKey(old, patch, nowMs));
+    const known = withKnownPins(patch.limits, old.limits);
+    const next = setRate(patchKey(old, { ...patch, limits: known }, nowMs));
     requireNoMore(reach, next);
     requireOwnRate(caller, old, next);
     await grantNames(catalog, ctx, patch.limits);
-    const changed = { ...next, version: old.version + 1 };
+    const changed = { ...(await withSecretPins(catalog, next, old)), version: old.version + 1 };
     if (await catalog.store.keys.replace(changed, entry)) return { key: changed, caller };
   }
   throw tooMany();

@@ -27,8 +27,9 @@ import { requireMayWriteQueries } from '../key-limits.ts';
 import { listNamed, listPage } from '../pagination.ts';
 import { makeQuery, type NewQuery } from '../query.ts';
 import { deleteOrphans, stampNew } from '../query-version.ts';
+import { requireNotKept } from '../secret-variables/kept-secrets.ts';
+import { hideFromKeys } from '../secret-variables/pinned-secrets.ts';
 import { readBroken, readStates, stateOf } from '../signature.ts';
-import { requireNotKept } from '../watches/kept-secrets.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { toTaken } from './names-taken.ts';
 import { changeQuery, claimSource, loadSourceIn } from './query-changes.ts';
@@ -66,6 +67,7 @@ export function createQueryCalls(catalog: Catalog) {
       await requireNotKept(catalog, undefined, query);
       const warnings = catalog.checkStatement(query, source, true);
       await catalog.quota.requireRoom(store.queries, query, 'queries');
+      await hideFromKeys(catalog, undefined, query);
       const created = await insertInHub(catalog, {
         collection: store.queries,
         doc: query,

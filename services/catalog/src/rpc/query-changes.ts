@@ -22,7 +22,8 @@ import { published } from '../events/hub-event.ts';
 import { requireMayWriteQueries } from '../key-limits.ts';
 import { isSameState, patchQuery, type QueryChange, type QueryPatch } from '../query.ts';
 import { deleteOrphans, keepVersion, stampChanged, trimVersions } from '../query-version.ts';
-import { requireNotKept } from '../watches/kept-secrets.ts';
+import { requireNotKept } from '../secret-variables/kept-secrets.ts';
+import { hideFromKeys } from '../secret-variables/pinned-secrets.ts';
 import { auditEntry, undoEntry } from './audit.ts';
 import { toTaken } from './names-taken.ts';
 import { markName } from './query-names/granted-name.ts';
@@ -62,6 +63,7 @@ export async function changeQuery(
       return changed.next === doc ? doc : stampChanged(doc, changed.next, { at, keyId, restoredFrom });
     },
     beforeReplace: async (doc, next) => {
+      await hideFromKeys(catalog, doc, next);
       if (!isSameState(doc, next)) await keepVersion(store, doc);
     },
     expected,

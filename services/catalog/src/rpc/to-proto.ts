@@ -19,6 +19,7 @@ import type { FolderDoc, HubDoc, KeyDoc, QueryDoc, SourceDoc, VariableDoc } from
 import { toLimits } from '../key.ts';
 import type { KeyState } from '../people/acting.ts';
 import { stampOf } from '../query-version.ts';
+import { shownLimits } from '../secret-variables/pinned-secrets.ts';
 import { sshAddressOf } from '../source-settings/ssh.ts';
 import { grantedNameOf } from './query-names/granted-name.ts';
 
@@ -193,7 +194,7 @@ export function toKey(key: KeyDoc, madeBy: KeyDoc['madeBy'], state: KeyState = '
     keyId: key.id,
     name: key.name,
     scopes: key.scopes,
-    limits: toLimits(key.limits),
+    limits: toLimits(shownLimits(key)),
     lastCharacters: key.lastCharacters,
     createdAt: toDate(key.createdAt),
     expiresAt: toDate(key.expiresAt),

@@ -13,8 +13,8 @@ import type {
 } from '@datahub/proto/catalog/v1/watches';
 import { type Checker, createChecker, parseJson, parseObject } from '../check.ts';
 import type { QueryDoc } from '../documents.ts';
+import { secretsOf } from '../secret-variables/kept-secrets.ts';
 import type { WatchDoc } from './documents.ts';
-import { secretsOf } from './kept-secrets.ts';
 import { faultOfCron, isTimeZone, type Schedule } from './schedule.ts';
 
 /** What a caller sets, checked. */

@@ -1,6 +1,6 @@
 /** The bodies of requests about keys. */
 
-import { type KeyLimit, keyLimitBounds } from '@datahub/contract/key-limits';
+import { type KeyLimit, keyLimitBounds, withheldValue } from '@datahub/contract/key-limits';
 import { queryNameLength, queryNamePattern, rotationOverlapSeconds } from '@datahub/contract/limits';
 import { userLimitBounds } from '@datahub/contract/user-limit';
 import { id, label, object, orNull, readOnly } from '../http/json-schema.ts';
@@ -57,7 +57,11 @@ const limitSchemas = {
     maxItems: entries.max,
     items: { type: 'string', pattern: originPattern },
   },
-  context: { type: 'object', maxProperties: pinned.max },
+  context: {
+    type: 'object',
+    maxProperties: pinned.max,
+    description: `Pinned values of variables. ${withheldValue} keeps a value that is not shown.`,
+  },
   ratePerMinute: { type: 'integer', minimum: ratePerMinute.min, maximum: ratePerMinute.max },
   maxRows: { type: 'integer', minimum: maxRows.min, maximum: maxRows.max },
   strict: { type: 'boolean' },

@@ -10,6 +10,7 @@ import {
   keyLimitNames,
   keyLimits,
   toFields,
+  withheldValue,
 } from '@datahub/contract/key-limits';
 import { pageItemsMax } from '@datahub/contract/limits';
 import type { UserLimit } from '@datahub/contract/user-limit';
@@ -66,7 +67,10 @@ const limits = record(
     queries: { ...list(text), description: 'Queries as `hub path/path`, or ids of queries.' },
     classifierIds: list(text),
     origins: list(text),
-    context: { type: 'object' },
+    context: {
+      type: 'object',
+      description: `Has ${withheldValue} in place of values that are not shown.`,
+    },
     ratePerMinute: count,
     maxRows: count,
     strict: { const: true },
