@@ -51,14 +51,22 @@ export function readMlConfig(reader: SettingsReader): MlConfig {
 function readGenerator(reader: SettingsReader): MlConfig['generator'] {
   const url = reader.optional('DATAHUB_GENERATOR_URL');
   if (url === undefined) return undefined;
-  if (!/^https?:\/\//.test(url)) reader.fault('DATAHUB_GENERATOR_URL must start with http:// or https://.');
+  const { protocol = '', username, password } = URL.parse(url) ?? {};
+  if (!/^https?:$/.test(protocol))
+    reader.fault('DATAHUB_GENERATOR_URL must be an address with http:// or https://.');
+  // Clients refuse such an address with an error that contains it.
+  if (username || password)
+    reader.fault('DATAHUB_GENERATOR_URL must have no user and password. Set DATAHUB_GENERATOR_API_KEY.');
+  const apiKey = reader.optional('DATAHUB_GENERATOR_API_KEY');
+  if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
+    reader.fault('DATAHUB_GENERATOR_API_KEY must have visible ASCII characters only.');
   return {
     url,
     model: reader.required(
       'DATAHUB_GENERATOR_MODEL',
       'it names the model that the endpoint at DATAHUB_GENERATOR_URL runs.',
     ),
-    apiKey: reader.optional('DATAHUB_GENERATOR_API_KEY'),
+    apiKey,
     timeoutMs: reader.integer('DATAHUB_GENERATOR_TIMEOUT_MS'),
   };
 }

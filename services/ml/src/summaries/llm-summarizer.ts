@@ -65,12 +65,25 @@ async function requestSummary(
     }),
   });
   if (!response.ok) throw new Error(`The model endpoint returned status ${response.status}.`);
-  const choice = JSON.parse(await readBounded(response))?.choices?.[0];
+  const choice = parseAnswer(await readBounded(response))?.choices?.[0];
   const content: unknown = choice?.message?.content;
   if (typeof content !== 'string' || content.trim() === '') throw new Error('The model returned no text.');
-  if (choice.finish_reason === 'length')
+  if (choice?.finish_reason === 'length')
     throw new Error('The model reached its limit of tokens in the middle of the summary.');
   return { generated: content.trim(), generator: options.model };
+}
+
+interface Answer {
+  choices?: { message?: { content?: unknown }; finish_reason?: string }[];
+}
+
+/** The parser's error has a part of the text, which is logged. */
+function parseAnswer(text: string): Answer | null {
+  try {
+    return JSON.parse(text) as Answer | null;
+  } catch {
+    throw new Error('The response of the model endpoint is not JSON.');
+  }
 }
 
 /** Reads at most `responseBytesMax` bytes, because the endpoint may send any amount. */

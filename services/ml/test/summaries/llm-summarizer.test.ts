@@ -82,12 +82,14 @@ describe('the summarizer with a language model', () => {
     ],
     ['fails', () => [500, '{}']],
     ['returns no text', () => [200, '{"choices":[]}']],
-    ['returns no JSON', () => [200, 'oops']],
+    ['returns no JSON', () => [200, 'A long text, in short']],
     ['does not respond in time', () => undefined],
   ])('uses the fallback if the model %s', async (_name, behaviour) => {
     answer = behaviour;
     const { summary, failures } = await summarize(100);
     expect(summary).toEqual({ generated: 'in its own words', generator: 'extractive' });
     expect(failures).toHaveLength(1);
+    // It is logged.
+    expect(String(failures[0])).not.toContain('A long');
   });
 });
