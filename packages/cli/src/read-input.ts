@@ -60,7 +60,10 @@ function parseValue(name: string, text: string): unknown {
   try {
     return parseExact(text);
   } catch (cause) {
-    throw new CommandError(`The value of ${name} is not JSON: ${text}`, undefined, { cause });
+    // Not the value, which can be a secret that a log must not have.
+    throw new CommandError(`The value of ${name} is not JSON. For a text, write ${name}=…`, undefined, {
+      cause,
+    });
   }
 }
 

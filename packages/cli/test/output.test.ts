@@ -57,6 +57,6 @@ it('reads values from words', () => {
     c: '=:=',
     d: { x: null },
   });
-  expect(() => readValues(['a:=x'])).toThrow('The value of a is not JSON');
+  expect(() => readValues(['a:=x'])).toThrow(/^The value of a is not JSON. For a text, write a=…$/);
   expect(() => readValues(['a'])).toThrow('NAME=TEXT');
 });
