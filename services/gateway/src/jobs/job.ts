@@ -1,6 +1,6 @@
 /**
  * Runs one job until it ends, is deleted or is leased by another gateway. The runner reads the scopes and limits of the
- * job's key at the start of each run and every 5 s. If they changed, the run restarts with the new ones and skips the
+ * job's key, and whether it may still use the query, at the start of each run and every 5 s. If the key has changed, the run restarts with the new ones and skips the
  * rows that the classifier has learnt. A run that fails for a transient reason is repeated.
  */
 
@@ -19,6 +19,7 @@ import {
   toAbortSignal,
 } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
+import { executionOf } from '../resources/classifiers/jobs.ts';
 import type { Upstreams } from '../upstreams.ts';
 import type { LearntRows } from './learnt-rows.ts';
 import { TrainingRun } from './training-run.ts';
@@ -48,6 +49,9 @@ const transientCodes = new Set([
   'RATE_LIMITED',
   'OUTCOME_UNKNOWN',
 ]);
+
+/** Codes of an execution that must not go on. */
+const goneCodes = new Set(['NOT_FOUND', 'SOURCE_GONE', 'SCOPE_DENIED']);
 
 export interface JobDeps {
   upstreams: Pick<Upstreams, 'catalog' | 'executor' | 'ml'>;
@@ -170,10 +174,20 @@ class JobRun {
       if (before.scopes.length === 0) return;
       if (!isDeepStrictEqual({ scopes, limits }, { scopes: before.scopes, limits: before.limits }))
         stop.abort(stops.rights);
+      else await this.#requireQuery();
     } catch (err) {
       const isAway = err instanceof HubError && err.code === 'UNAVAILABLE';
       if (!isAway || performance.now() - this.#checkedAt > keyAwayMs) stop.abort(err);
     }
+  }
+
+  /** Rejects if the query or its source is gone, or the query got a name that the key may not use. */
+  async #requireQuery(): Promise<void> {
+    const check = { ...executionOf(this.#job), checkOnly: true };
+    const { executor } = this.#deps.upstreams;
+    await executor.execute(check, this.#ctx(), { chunk: () => true, onDrain: () => {} }).catch((err) => {
+      if (goneCodes.has(toHubError(err).code)) throw err;
+    });
   }
 
   async #extendLease(): Promise<void> {

@@ -1,10 +1,11 @@
 /** One run of a job: reads all rows of its query and trains the classifier with the rows that are valid examples. */
 
-import { CallForm, Format } from '@datahub/proto/executor/v1/executor';
+import { CallForm } from '@datahub/proto/executor/v1/executor';
 import type { RowCounts, TakenJob, Row as TrainRow } from '@datahub/proto/ml/v1/ml';
 import type { CallContext, CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
 import { faultsOfExample } from '../resources/classifiers/examples.ts';
+import { executionOf } from '../resources/classifiers/jobs.ts';
 import { repeated } from '../rows/repeated.ts';
 import { type Row, RowReader, toText } from '../rows/row-reader.ts';
 import { executeInto } from '../rows/stoppable.ts';
@@ -49,15 +50,9 @@ export class TrainingRun {
   async run(): Promise<void> {
     const { job, upstreams, ctx, stop } = this.#options;
     const reader = new RowReader({ use: (rows) => this.#use(rows), stop });
-    const options = { dryRun: false, meta: false, numbersAsStrings: true };
-    const { queryId, contextJson } = job;
     const execution = {
-      queryId,
-      contextJson,
-      options,
-      format: Format.FORMAT_NDJSON,
+      ...executionOf(job),
       callForm: CallForm.CALL_FORM_JOB,
-      onlyReads: true,
       timeoutWithoutRows: true,
     };
     try {

@@ -1,8 +1,8 @@
 import type { Principal } from '@datahub/proto/common/v1/principal';
 import type { EndJobRequest, Row, TakenJob } from '@datahub/proto/ml/v1/ml';
-import { CallStop } from '@datahub/service-kit/call/call';
+import { type CallContext, CallStop } from '@datahub/service-kit/call/call';
 import { HubError } from '@datahub/service-kit/call/error';
-import { expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { type JobDeps, runJob } from '../../src/jobs/job.ts';
 import { digestsOfRow, LearntRows, learntRowsMax } from '../../src/jobs/learnt-rows.ts';
 
@@ -83,6 +83,39 @@ it('ends although the text of a failure was cut in the middle of a character', a
   const failure = new HubError('SQL_REJECTED', '\u{1f600}\u{1f600}'.slice(0, 3));
   const { ended } = await run({ rows: 1, rowsOfRun: 0, failure });
   expect(ended).toMatchObject([{ state: 'failed', errorDetail: '\u{1f600}\ufffd' }]);
+});
+
+afterEach(() => vi.useRealTimers());
+
+it.each([
+  ['NOT_FOUND', 'failed'],
+  ['SOURCE_BUSY', 'done'],
+] as const)('asks during its run whether the query is still there: %s', async (code, state) => {
+  vi.useFakeTimers();
+  const ended: Partial<EndJobRequest>[] = [];
+  const upstreams = {
+    catalog: { resolveKey: async () => ({ principal }) },
+    executor: {
+      execute: async (
+        { checkOnly = false },
+        { signal }: CallContext,
+        reply: { chunk(bytes: Buffer): boolean },
+      ) => {
+        if (checkOnly) throw new HubError(code, '');
+        reply.chunk(Buffer.from(`${JSON.stringify(example(1))}\n`));
+        await Promise.race([
+          new Promise((resolve) => setTimeout(resolve, 8_000)),
+          new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+        ]);
+      },
+    },
+    ml: { trainRows: async () => ({}), endJob: async (end: object) => ended.push(end) },
+  } as unknown as JobDeps['upstreams'];
+  const learnt = new LearntRows({ rows: learntRowsMax });
+  const running = runJob(job, { upstreams, release: new CallStop(), learnt, onFailure: () => {} });
+  await vi.advanceTimersByTimeAsync(8_000);
+  await running;
+  expect(ended).toMatchObject([{ state, ...(state === 'failed' && { errorCode: code }) }]);
 });
 
 it('takes a member that only some documents lack for a fault of their rows', async () => {

@@ -1,7 +1,7 @@
 /** Jobs that train classifiers from the rows of queries. */
 
 import { Format } from '@datahub/proto/executor/v1/executor';
-import type { Job } from '@datahub/proto/ml/v1/ml';
+import type { Job, TakenJob } from '@datahub/proto/ml/v1/ml';
 import type { FastifyRequest } from 'fastify';
 import { contextJson } from '../../http/json-body.ts';
 import {
@@ -66,7 +66,6 @@ export const jobs = list(job);
 
 const paging = { limitDefault: 50, limitMax: 200 };
 const contextCharactersMax = 65_536;
-const noOptions = { dryRun: false, meta: false, numbersAsStrings: true };
 
 function createJobHandlers({ upstreams: { ml }, settings }: ResourceDeps) {
   const jobIdOf = (request: FastifyRequest) => (request.params as { jobId: string }).jobId;
@@ -89,6 +88,15 @@ function createJobHandlers({ upstreams: { ml }, settings }: ResourceDeps) {
   } satisfies Record<string, Handler>;
 }
 
+/** The execution that reads a job's rows. */
+export const executionOf = ({ queryId, contextJson }: Pick<TakenJob, 'queryId' | 'contextJson'>) => ({
+  queryId,
+  contextJson,
+  options: { dryRun: false, meta: false, numbersAsStrings: true },
+  format: Format.FORMAT_NDJSON,
+  onlyReads: true,
+});
+
 export type JobStartDeps = Pick<Upstreams, 'ml' | 'executor'> & Pick<ResourceDeps, 'onWork'>;
 
 /** Starts a job. Throws for each fault that can be found before the query runs. */
@@ -104,15 +112,7 @@ export async function startJob(
     throw validationError([{ pointer: '/context', detail }]);
   }
   requireGranted(request, 'queries:execute');
-  const check = {
-    queryId,
-    contextJson: context,
-    options: noOptions,
-    format: Format.FORMAT_NDJSON,
-    onlyReads: true,
-    checkOnly: true,
-    refusesSecrets: true,
-  };
+  const check = { ...executionOf({ queryId, contextJson: context }), checkOnly: true, refusesSecrets: true };
   await executor.execute(check, request.context, { chunk: () => true, onDrain: () => {} });
   const { classifierId } = request.params as { classifierId: string };
   const { text, label, id } = columns;
