@@ -1,5 +1,6 @@
 /** The foreign keys of a database, by the migrations that changed it, or by a dump of its schema. */
 
+import { comments } from './outline.ts';
 import type { ExportFile } from './read-export.ts';
 
 export interface TableName {
@@ -36,6 +37,8 @@ const renaming = new RegExp(
   'i',
 );
 
+const nameOrSkipped = new RegExp(`"[^"]*"|'(?:[^']|'')*'|${comments.postgres}`, 'g');
+
 const plain = (name: string | undefined) => (name ?? 'public').replaceAll('"', '');
 const columnsOf = (list: string) => list.split(',').map((one) => plain(one.trim()));
 export const sameTable = (a: TableName, b: TableName) => a.schema === b.schema && a.name === b.name;
@@ -63,9 +66,7 @@ function readFiles(files: ExportFile[]): ForeignKey[] {
 /** The foreign keys after the statements of a text. */
 function change(before: ForeignKey[], text: string, source: string | undefined): ForeignKey[] {
   let keys = before;
-  const code = text.replaceAll(/"[^"]*"|'(?:[^']|'')*'|--[^\n]*|\/\*[\s\S]*?\*\//g, (token) =>
-    token.startsWith('"') ? token : ' ',
-  );
+  const code = text.replaceAll(nameOrSkipped, (token) => (token.startsWith('"') ? token : ' '));
   for (const [, verb = '', schema, name, body = ''] of code.matchAll(statement)) {
     const table = { schema: plain(schema), name: plain(name) };
     if (verb.toLowerCase() === 'drop') keys = withoutTables(keys, [table, ...furtherTables(body)]);

@@ -37,6 +37,8 @@ export function readRoutines(text: string): Routine[] | undefined {
     const line = text.slice(0, index).split('\n').length;
     const routine = { name, line, annotations: readAnnotations(annotated.split('\n')) };
     const call = toCall(kind, name, list);
+    if (/^\s*(?:for|tags?)\b/im.test(annotated))
+      call.faults.push('Its annotations depend on tags. Leave those that hold for it, without the tags.');
     if (names.filter((one) => one === keyOf(name)).length > 1)
       call.faults.push(`Several functions have the name ${name}, and it is not known which is the endpoint.`);
     return [{ ...routine, ...call }];

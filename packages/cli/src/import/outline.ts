@@ -7,8 +7,11 @@ export const quotes: Record<Dialect, string> = {
   postgres: String.raw`(?<![\w$])[eE]'(?:[^'\\]|\\[\s\S]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?<tag>[A-Za-z_]\w*|)\$[\s\S]*?\$\k<tag>\$`,
   mysql: String.raw`'(?:[^'\\]|\\[\s\S]|'')*'|"(?:[^"\\]|\\[\s\S]|"")*"|${'`[^`]*`'}`,
 };
+/** PostgreSQL's comments have others in them: here to this depth, because a regular expression cannot count. */
+const nested = (depth: number): string =>
+  String.raw`\/\*(?:[^*/]|\*(?!\/)|\/(?!\*)${depth === 0 ? '' : `|${nested(depth - 1)}`})*\*\/`;
 export const comments: Record<Dialect, string> = {
-  postgres: String.raw`--[^\n\r]*|\/\*[\s\S]*?\*\/`,
+  postgres: String.raw`--[^\n\r]*|${nested(8)}`,
   // `5--3` is a subtraction.
   mysql: String.raw`--(?=\s|$)[^\n]*|#[^\n]*|\/\*[\s\S]*?\*\/`,
 };

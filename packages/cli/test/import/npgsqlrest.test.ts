@@ -116,7 +116,8 @@ create function app.inner() returns int language sql as $$ select 1 $$;`;
       each('e', '_x int', '') +
       each('e', '_x text', '') +
       each('g', "_x int[] default '{1}'", '') +
-      each('h', '', 'path /b');
+      each('h', '', 'path /b') +
+      each('i', '', 'for immutable\ncached');
     const { query, faults, notes } = convert(text);
     expect(query).toMatchObject({
       path: 'b',
@@ -136,6 +137,7 @@ create function app.inner() returns int language sql as $$ select 1 $$;`;
         expect.stringMatching(`^${line} Several functions have the name public.e`),
       ),
       expect.stringContaining('of a list is not converted'),
+      expect.stringContaining('Its annotations depend on tags'),
     ]);
   });
 

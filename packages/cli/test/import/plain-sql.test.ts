@@ -124,6 +124,15 @@ describe('convertSql', () => {
     });
   });
 
+  it('takes comments of PostgreSQL with others in them as a whole', () => {
+    const text = "/* a /* b */ it's :old; */ SELECT 1 WHERE a = '{{x}}'";
+    expect(convertSql(text, 'postgres')).toMatchObject({
+      text: text.replace("'{{x}}'", ':x'),
+      context: [{ key: 'x', required: true }],
+    });
+    expect(convertSql('/* a /* b */ SELECT :x', 'mysql')).toMatchObject({ context: [{ key: 'x' }] });
+  });
+
   it.each([
     ['INSERT INTO t VALUES (:a)', 'INSERT'],
     ['-- a job\ncall p(:a)', 'CALL'],
