@@ -4,7 +4,7 @@ import { ProblemError } from '@datahub/client';
 import { type Command, isSet, textOf } from '../command.ts';
 import { CommandError } from '../failure.ts';
 import { readBoards } from '../files/boards.ts';
-import { writeDirectory } from '../files/directory.ts';
+import { requireNoLinks, writeDirectory } from '../files/directory.ts';
 import {
   type HubFile,
   hubFileName,
@@ -187,6 +187,7 @@ function keepOrder(model: HubModel, before: HubFile['model']): void {
 }
 
 async function readBefore(dir: string): Promise<HubFile | undefined> {
+  await requireNoLinks(dir, [hubFileName]);
   const text = await readFile(join(dir, hubFileName), 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
   const file = readHubFile(text, { file: hubFileName, faults: [] });

@@ -1,5 +1,6 @@
 /** Reads and writes the directory of a hub. */
 
+import type { Dirent } from 'node:fs';
 import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { dirname, extname, join, relative, sep } from 'node:path';
 import { CommandError, exitCodes } from '../failure.ts';
@@ -64,22 +65,14 @@ export class FaultsError extends CommandError {
 /** Throws all faults of all files at once. */
 export async function readDirectory(dir: string): Promise<Directory> {
   const faults: Fault[] = [];
-  const bytes = await readFile(join(dir, hubFileName)).catch((cause) => {
-    throw new CommandError(
-      `${join(dir, hubFileName)} cannot be read. Write one with: datahub init ${dir}; for a hub that exists: datahub export ${dir} --hub HUB`,
-      undefined,
-      {
-        cause,
-      },
-    );
-  });
-  const hub = readHubFile(decodeUtf8(bytes, join(dir, hubFileName)), { file: hubFileName, faults });
-  if (await isSymbolicLink(join(dir, hubFileName))) faults.push(faultOf(hubFileName, linkDetail));
+  const strange = await strangeness(join(dir, hubFileName));
+  if (strange !== undefined) faults.push(faultOf(hubFileName, strange));
+  const hub = strange === undefined ? await readHub(dir, faults) : undefined;
   const queries: QueryFile[] = [];
   const listed = (await listFiles(dir, folderName)) ?? [];
   faults.push(...listed.flatMap(faultOfName));
-  for (const { file, isLink } of listed) {
-    if (isLink || !isQueryFile(file)) continue;
+  for (const { file, strange } of listed) {
+    if (strange !== undefined || !isQueryFile(file)) continue;
     const path = pathOf(file, faults);
     const isSql = endings[extname(file)] === true;
     const text = await readText(dir, file, faults);
@@ -95,6 +88,15 @@ export async function readDirectory(dir: string): Promise<Directory> {
   return { hub, queries, watches, boards, keys };
 }
 
+async function readHub(dir: string, faults: Fault[]): Promise<HubFile | undefined> {
+  const path = join(dir, hubFileName);
+  const bytes = await readFile(path).catch((cause) => {
+    const detail = `${path} cannot be read. Write one with: datahub init ${dir}; for a hub that exists: datahub export ${dir} --hub HUB`;
+    throw new CommandError(detail, undefined, { cause });
+  });
+  return readHubFile(decodeUtf8(bytes, path), { file: hubFileName, faults });
+}
+
 /** Resolves to undefined for a file in another encoding, which is a fault. */
 const readText = (dir: string, file: string, faults: Fault[]): Promise<string | undefined> =>
   readUtf8(join(dir, file)).catch((err) => {
@@ -103,14 +105,15 @@ const readText = (dir: string, file: string, faults: Fault[]): Promise<string | 
     return undefined;
   });
 
-const isSymbolicLink = (path: string): Promise<boolean> =>
-  lstat(path).then(
-    (found) => found.isSymbolicLink(),
-    () => false,
-  );
+/** Why it is not read. Undefined for a file or a folder, and for what is not there. */
+const strangeness = (path: string): Promise<string | undefined> =>
+  lstat(path).then(strangeDetail, () => undefined);
 
-/** Links could lead out of the directory, whose files may come from somebody else. */
-const linkDetail = 'Links are not followed. Put the file itself here.';
+/** Links could lead out of the directory, whose files may come from somebody else. Others, such as pipes, may never end. */
+function strangeDetail(entry: Pick<Dirent, 'isFile' | 'isDirectory' | 'isSymbolicLink'>): string | undefined {
+  if (entry.isSymbolicLink()) return 'Links are not followed. Put the file itself here.';
+  return entry.isFile() || entry.isDirectory() ? undefined : 'This is neither a file nor a folder.';
+}
 
 /** Of a file as a whole. */
 const faultOf = (file: string, detail: string): Fault => ({ file, line: 1, column: 1, detail });
@@ -137,10 +140,10 @@ async function readYamlFiles<T>(
   const listed = await listFiles(dir, folder);
   if (listed === undefined) return undefined;
   const found: T[] = [];
-  for (const { file, isLink } of listed) {
+  for (const { file, strange } of listed) {
     const isMisspelt = /^\.ya?ml$/i.test(extname(file)) && !isYamlFile(file);
-    const detail = isLink ? linkDetail : `The ending must be ${yamlEnding}.`;
-    if (isLink || isMisspelt) faults.push(faultOf(file, detail));
+    const detail = strange ?? `The ending must be ${yamlEnding}.`;
+    if (strange !== undefined || isMisspelt) faults.push(faultOf(file, detail));
     else if (isYamlFile(file)) {
       const text = await readText(dir, file, faults);
       const one = text === undefined ? text : read(text, { file, path: pathOf(file, faults), faults });
@@ -211,11 +214,11 @@ function faultsBetween({ model }: HubFile, queries: readonly QueryFile[]): Fault
 const isQueryFile = (file: string) => Object.hasOwn(endings, extname(file));
 
 /** What is meant as a query must not be left out without a word. Other files, such as README.md, may be there. */
-function faultOfName({ file, isLink }: Listed): Fault[] {
+function faultOfName({ file, strange }: Listed): Fault[] {
   const ending = extname(file);
   const isMisspelt = !isQueryFile(file) && isQueryFile(file.toLowerCase());
   const details = [
-    ...(isLink ? [linkDetail] : []),
+    ...(strange === undefined ? [] : [strange]),
     ...(isMisspelt ? [`The ending must be ${ending.toLowerCase()} instead of ${ending}.`] : []),
   ];
   return details.map((detail) => faultOf(file, detail));
@@ -223,22 +226,23 @@ function faultOfName({ file, isLink }: Listed): Fault[] {
 
 interface Listed {
   file: string;
-  isLink: boolean;
+  strange: string | undefined;
 }
 
 /** Resolves to undefined if there is no such folder. */
 async function listFiles(dir: string, folder: string): Promise<Listed[] | undefined> {
   const place = join(dir, folder);
-  if (await isSymbolicLink(place)) return [{ file: folder, isLink: true }];
+  const strange = await strangeness(place);
+  if (strange !== undefined) return [{ file: folder, strange }];
   const entries = await readdir(place, { recursive: true, withFileTypes: true }).catch((cause) => {
     if (cause.code === 'ENOENT') return undefined;
     throw new CommandError(`${place} cannot be read: ${cause.code}`, undefined, { cause });
   });
   return entries
-    ?.filter((entry) => entry.isFile() || entry.isSymbolicLink())
+    ?.filter((entry) => !entry.isDirectory())
     .map((entry) => ({
       file: relative(dir, join(entry.parentPath, entry.name)).split(sep).join('/'),
-      isLink: entry.isSymbolicLink(),
+      strange: strangeDetail(entry),
     }))
     .sort((one, other) => (one.file < other.file ? -1 : 1));
 }
@@ -332,14 +336,16 @@ export async function writeDirectory(
 }
 
 /** Throws for files that are links, or lie in folders that are. */
-async function requireNoLinks(dir: string, files: readonly string[]): Promise<void> {
+export async function requireNoLinks(dir: string, files: readonly string[]): Promise<void> {
   const paths = files.flatMap((file) => {
     const parts = file.split('/');
     return parts.map((_, i) => parts.slice(0, i + 1).join('/'));
   });
   const faults: Fault[] = [];
-  for (const path of new Set(paths))
-    if (await isSymbolicLink(join(dir, path))) faults.push(faultOf(path, linkDetail));
+  for (const path of new Set(paths)) {
+    const strange = await strangeness(join(dir, path));
+    if (strange !== undefined) faults.push(faultOf(path, strange));
+  }
   if (faults.length > 0) throw new FaultsError(faults);
 }
 

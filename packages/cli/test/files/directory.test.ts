@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -107,6 +108,23 @@ it('follows no link, also if it is a folder or the file of the hub', async () =>
         'Links are not followed. Put the file itself here.',
       ]),
     );
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+});
+
+it.skipIf(process.platform === 'win32')('does not wait for what is no file', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'datahub-directory-'));
+  try {
+    await write(dir, ['a']);
+    const pipes = ['hub.yaml', 'queries/b.sql'];
+    await rm(join(dir, 'hub.yaml'));
+    for (const pipe of pipes) execFileSync('mkfifo', [join(dir, pipe)]);
+    const failed = await readDirectory(dir).catch((err) => err);
+    expect(failed.faults).toMatchObject(
+      pipes.map((file) => ({ file, detail: 'This is neither a file nor a folder.' })),
+    );
+    await expect(write(dir, ['a'])).rejects.toThrow('hub.yaml:1:1: This is neither');
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
