@@ -246,6 +246,24 @@ describe.each(engines.filter((engine) => engine in clock))('a query with a cache
     expect((await read(queryId)).status).toBe(422);
   });
 
+  it('tells NULL from the null of JSON', async () => {
+    const table = `validated_json_${engine}_${Date.now()}`;
+    const write = (command: string, query: string) => execute({ hubId, sourceId, command, query });
+    await write('CREATE', `CREATE TABLE ${table} (j json, other json)`);
+    await write('INSERT', `INSERT INTO ${table} VALUES ('null', NULL)`);
+    const queryId = await store({
+      query: `SELECT j IS NULL AS gone FROM ${table}`,
+      context: [],
+      cache: { maxAgeS: 0, validate: `SELECT j, other FROM ${table}` },
+    });
+    const [first, same] = [await read(queryId), await read(queryId)];
+    expect([same.text, status(same)?.includes('fwd-status=304')]).toEqual([first.text, true]);
+    await write('UPDATE', `UPDATE ${table} SET j = NULL`);
+    const changed = await read(queryId);
+    expect([status(changed)?.includes('fwd=miss'), changed.text === first.text]).toEqual([true, false]);
+    await write('DROP', `DROP TABLE ${table}`);
+  });
+
   it('runs the query if its validation fails', async () => {
     const queryId = await store({ cache: { maxAgeS: 0, validate: 'SELECT v FROM no_such_table_at_all' } });
     const [one, two] = [await read(queryId), await read(queryId)];

@@ -178,6 +178,14 @@ describe.each(engines)('the rows of two queries on %s', (engine) => {
     expect((await check(pair, {}, await keyWith(scopes))).body.diff).toMatchObject({ unchanged: 3 });
     const limited = await check(pair, {}, await keyWith(scopes, { maxRows: 2 }));
     expect([limited.status, limited.body.code]).toEqual([422, 'LIMIT_EXCEEDED']);
+    const strict = await keyWith(scopes, { strict: true });
+    const valued = { before: 'SELECT id FROM sales WHERE id = :v', after: pair.after };
+    expect((await check(valued, { values: { v: 1 } }, strict)).body.diff).toMatchObject({ unchanged: 1 });
+    const misspelt = await check(valued, { values: { v: 1, V: 1 } }, strict);
+    expect([misspelt.status, misspelt.body.errors]).toEqual([
+      422,
+      [{ pointer: '/values/V', detail: 'is a variable of neither query' }],
+    ]);
     const pinned = await check(pair, {}, await keyWith(scopes, { context: { id: 1 } }));
     expect(pinned.status).toBe(403);
   });

@@ -3,20 +3,26 @@
  * occurs twice is compared twice, as EXCEPT ALL does. It pauses between rows, so that other calls do not wait for it.
  */
 
+import { cutText } from '@datahub/contract/cut-text';
+import { faultsMax } from '@datahub/contract/validation-error';
 import type { RowDiff, RowSample } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
+import { contextInvalid } from '@datahub/statement/values';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import type { ColumnKind } from '../ports/column-kind.ts';
 import type { Connection, SnapshotPlace, Statement } from '../ports/engine.ts';
-import type { RowSink, SinkColumn } from '../ports/row-sink.ts';
+import type { SinkColumn } from '../ports/row-sink.ts';
 import { uniqueNames } from '../result/column-names.ts';
 import { toFailure, withoutValues } from './execution-error.ts';
 import { type CompileQuery, leastOf, type PreparedQuery, refusedOption } from './prepare.ts';
 import { createRowKeys, type KeyedRow, type Pause } from './row-key.ts';
 import type { RunDeps } from './run-statement.ts';
+import { watched } from './watched-sink.ts';
 
 export interface DiffOptions {
   valuesJson: string;
+  /** If true, a value that is a variable of neither query fails with CONTEXT_INVALID. */
+  strict: boolean | undefined;
   compile: CompileQuery;
   createWriter: RunDeps['createWriter'];
   timeoutMs: number;
@@ -44,6 +50,7 @@ export async function diffQueries(
     throw refusedOption('diff compares rows of one source, and the stored query has another source.');
   if (after.source.engine === 'mongodb') throw refusedOption('The hub cannot compare rows of MongoDB.');
   const reads = [toRead(before, 'before', options), toRead(after, 'after', options)] as const;
+  if (options.strict) requireKnown(reads);
   const [one, other] = reads.map(({ statement: { session = [] } }) => JSON.stringify(session));
   if (one !== other)
     throw refusedOption(
@@ -57,13 +64,29 @@ export async function diffQueries(
 interface Read {
   prepared: PreparedQuery;
   statement: Statement;
+  /** The values that are no variables of the query. */
+  unknown: string[];
 }
 
 function toRead(query: QueryDefinition, name: string, { compile, valuesJson }: DiffOptions): Read {
   const prepared = compile(query);
   if (prepared.kind !== 'read') throw refusedOption('diff runs both queries, so both must only read.');
-  const bound = prepared.bind({ pinnedJson: '', contextJson: valuesJson });
-  return { prepared, statement: { ...bound, key: `diff.${name}`, isOnce: true } };
+  let unknown: string[] = [];
+  const onUnknown = (names: string[]) => {
+    unknown = names;
+  };
+  const bound = prepared.bind({ pinnedJson: '', contextJson: valuesJson, onUnknown });
+  return { prepared, statement: { ...bound, key: `diff.${name}`, isOnce: true }, unknown };
+}
+
+function requireKnown([before, after]: readonly [Read, Read]): void {
+  const inBoth = new Set(before.unknown);
+  const unknown = after.unknown.filter((name) => inBoth.has(name));
+  const faults = unknown.slice(0, faultsMax).map((name) => ({
+    path: ['context', cutText(name, 100)],
+    detail: 'is a variable of neither query',
+  }));
+  if (faults.length > 0) throw contextInvalid(faults);
 }
 
 async function readBoth(
@@ -111,7 +134,7 @@ async function readRows(
   const maxRows = leastOf(limits.rowsMax, diffRowsMax) ?? diffRowsMax;
   const writer = createWriter({ format: 'ndjson', numbers: 'auto', meta: false, maxRows, reply });
   let columns: readonly SinkColumn[] = [];
-  const sink = watching(writer, {
+  const sink = watched(writer, {
     onColumns: (found) => {
       columns = found;
     },
@@ -145,33 +168,6 @@ async function readRows(
 
 const isDecimal = (kind: ColumnKind | undefined): boolean =>
   kind?.is === 'array' ? isDecimal(kind.element) : kind?.is === 'decimal';
-
-interface SinkWatcher {
-  onColumns(columns: readonly SinkColumn[]): void;
-  /** The engine stops after a row that throws. */
-  beforeRow(): void;
-}
-
-const watching = (sink: RowSink, { onColumns, beforeRow }: SinkWatcher): RowSink => ({
-  takesDocuments: sink.takesDocuments,
-  takesBinary: sink.takesBinary,
-  begin: (columns) => {
-    onColumns(columns);
-    sink.begin(columns);
-  },
-  row: (source, offsets) => {
-    beforeRow();
-    sink.row(source, offsets);
-  },
-  document: (source, start) => sink.document(source, start),
-  get truncated() {
-    return sink.truncated;
-  },
-  get full() {
-    return sink.full;
-  },
-  onDrain: (listener) => sink.onDrain(listener),
-});
 
 const tooMuch = (limit: string) =>
   new HubError(

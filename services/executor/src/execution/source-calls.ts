@@ -187,12 +187,14 @@ async function diffRows(
   deps: SourceDeps & { ctx: CallContext },
 ) {
   const { ctx, timeoutMs, rowsMax, now } = deps;
+  const { limits } = requirePrincipal(ctx);
   using turn = new Turn({ ...deps, turns: deps.diffs, what: 'comparisons of rows' });
   return await diffQueries(queries, {
     ...deps,
     valuesJson,
+    strict: keyLimits.strict(limits),
     timeoutMs,
-    rowsMax: leastOf(keyLimits.maxRows(requirePrincipal(ctx).limits), rowsMax || undefined),
+    rowsMax: leastOf(keyLimits.maxRows(limits), rowsMax || undefined),
     signal: turn.signal,
     pause: createPause({ signal: turn.signal, deadlineAt: ctx.deadlineAt }, now),
     withConnection: (use) => withConnection(queries[1].source, ctx, { ...deps, turn, use }),

@@ -84,10 +84,10 @@ async function readValue(
   connection: Connection,
   { statement, options, validation, createWriter }: ValidatedRun,
 ): Promise<Outcome> {
-  const { outcome, json } = await readOne(connection, validation.statement, {
+  const { outcome, json, nulls } = await readOne(connection, validation.statement, {
     options: { ...options, snapshot: { next: statement } },
     createWriter,
   });
-  if (json !== undefined) validation.value = hash('sha256', json, 'base64url');
+  if (json !== undefined) validation.value = hash('sha256', `${nulls.join()} ${json}`, 'base64url');
   return outcome;
 }
