@@ -93,8 +93,11 @@ function readMail(reader: SettingsReader): MailPolicy | undefined {
   const domains = reader.list('DATAHUB_MAIL_DOMAINS');
   const hourlyMax = reader.integer('DATAHUB_MAIL_HOURLY_MAX');
   if (url === undefined) return undefined;
-  const isAddress = /^https?:$/.test(URL.parse(url)?.protocol ?? '');
-  if (!isAddress) reader.fault('DATAHUB_MAIL_URL must be an address that begins with https://.');
+  const isAddress = URL.canParse(url) && /^https?:\/\/[^\s<>"?#@]+$/i.test(url);
+  if (!isAddress)
+    reader.fault(
+      'DATAHUB_MAIL_URL must be an address such as https://hub.example, and nothing behind its path.',
+    );
   return { url, domains, hourlyMax };
 }
 

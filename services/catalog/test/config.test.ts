@@ -24,3 +24,16 @@ test('a store needs a directory, or a server', () => {
   for (const url of ['sqlite:', 'postgres://db/hub', 'mongodb:'])
     expect(() => read({ DATAHUB_STORE_URL: url })).toThrow('DATAHUB_STORE_URL');
 });
+
+test('the links of mails need an address that a path can follow', () => {
+  const url = 'https://hub.example/data';
+  expect(read({ DATAHUB_MAIL_URL: `${url}/` }).mail).toMatchObject({ url });
+  for (const wrong of [
+    'hub.example',
+    `${url}?x=1`,
+    `${url}#y`,
+    'https://hub.example/a b',
+    'https://a@hub.example',
+  ])
+    expect(() => read({ DATAHUB_MAIL_URL: wrong })).toThrow('DATAHUB_MAIL_URL');
+});

@@ -83,16 +83,22 @@ function readAddresses(reader: SettingsReader, embedded: boolean): AddressPolicy
   };
 }
 
+/** A comma in a name without quotes would begin another address. */
+const oneSender =
+  /^(?:(?:"[^"\\\p{Cc}]*"|[^"<>@,;:\\\p{Cc}]*) *<[^\s"<>@,;:]+@[\w.-]+>|[^\s"<>@,;:]+@[\w.-]+)$/u;
+
 function readMail(reader: SettingsReader): MailSettings | undefined {
   const server = reader.optional('DATAHUB_MAIL_SERVER');
   const from = reader.optional('DATAHUB_MAIL_FROM') ?? '';
   const [user, password] = [reader.optional('DATAHUB_MAIL_USER'), reader.optional('DATAHUB_MAIL_PASSWORD')];
   if (server === undefined) return undefined;
-  const { protocol = '', hostname = '', username } = URL.parse(server) ?? {};
-  if (!/^smtps?:$/.test(protocol) || hostname === '' || username)
+  const { protocol = '', hostname = '' } = URL.parse(server) ?? {};
+  if (!/^smtps?:$/.test(protocol) || hostname === '' || !/^\w+:\/\/[^/?#@\s]+\/?$/.test(server))
     reader.fault('DATAHUB_MAIL_SERVER must be smtps://host:port or smtp://host:port.');
-  if (!/^[^\p{Cc}]*@[\w.-]+>?$/u.test(from))
-    reader.fault('DATAHUB_MAIL_FROM must be an address such as Data Hub <hub@example.com>.');
+  if (!oneSender.test(from))
+    reader.fault('DATAHUB_MAIL_FROM must be one address such as Data Hub <hub@example.com>.');
+  if ((user === undefined) !== (password === undefined))
+    reader.fault('DATAHUB_MAIL_USER and DATAHUB_MAIL_PASSWORD must be set together.');
   return { server, user, password, from };
 }
 

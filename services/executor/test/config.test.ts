@@ -46,6 +46,18 @@ test('AWS RDS IAM needs a list of allowed log-ins and its own credentials', () =
   );
 });
 
+test('mail has one sender, and a user with a password', () => {
+  const mail = { DATAHUB_MAIL_SERVER: 'smtp://mail.example:587', DATAHUB_MAIL_FROM: 'hub@example.com' };
+  for (const from of ['hub@example.com', 'Data Hub <hub@example.com>', '"Hub, Inc." <hub@mail.example>'])
+    expect(read({ ...mail, DATAHUB_MAIL_FROM: from }, true).mail).toMatchObject({ from });
+  for (const from of ['', 'hub', 'a@b.example, c@d.example', 'Hub, Inc. <hub@b.example>', 'a@b.example>'])
+    expect(() => read({ ...mail, DATAHUB_MAIL_FROM: from }, true)).toThrow('DATAHUB_MAIL_FROM');
+  for (const one of [{ DATAHUB_MAIL_PASSWORD: 'x' }, { DATAHUB_MAIL_USER: 'hub' }])
+    expect(() => read({ ...mail, ...one }, true)).toThrow('DATAHUB_MAIL_USER and DATAHUB_MAIL_PASSWORD');
+  for (const server of ['mail.example', 'https://mail.example', 'smtp://a:b@mail.example', 'smtp://h/x?y'])
+    expect(() => read({ ...mail, DATAHUB_MAIL_SERVER: server }, true)).toThrow('DATAHUB_MAIL_SERVER');
+});
+
 test('one error names every fault', () => {
   const env = {
     DATAHUB_SOURCES_DENY: '10.0.0.0/40',
