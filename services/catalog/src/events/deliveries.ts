@@ -9,7 +9,7 @@ import type { EndDeliveryRequest, TakenDelivery } from '@datahub/proto/catalog/v
 import type { Delivery } from '@datahub/proto/catalog/v1/watches';
 import { type Catalog, overtaken, untilWritten } from '../catalog.ts';
 import type { DeliveryDoc, DestinationDoc } from './documents.ts';
-import { mayTell } from './event.ts';
+import { disabledError, mayTell } from './event.ts';
 import { confirmType, disabledRecords, isStillAsked, isUnconfirmed, linkOf, mailWaitsUntil } from './mail.ts';
 
 /** More than an attempt can take, and in front of a mail the wait for a connection to the mail server. */
@@ -118,9 +118,7 @@ function refusalOf(
     return isStillAsked(catalog, delivery, destination) ? undefined : 'This question no longer stands.';
   if (isUnconfirmed(destination)) return 'The recipient has not confirmed.';
   if (delivery.type === testType || mayTell(destination, delivery.hubId)) return undefined;
-  return destination.disabled
-    ? 'The destination is disabled.'
-    : 'The destination does not belong to the hub of the event.';
+  return destination.disabled ? disabledError : 'The destination does not belong to the hub of the event.';
 }
 
 /** Resolves to the state of the delivery after the attempt, or to undefined if the lease was over. */

@@ -44,13 +44,15 @@ export async function eventRecords(
 ): Promise<CompanionWrite[]> {
   const { accountId } = event;
   const all = await catalog.store.destinations.find({ accountId, limit: destinationsMax });
-  const told = all.filter(
-    (one) => mayTell(one, event.hubId) && (to.includes(one.id) || one.events.includes(event.type)),
-  );
-  const deliveries = told.map((destination) => ({
-    ...makeDelivery(catalog, destination, event),
-    dueAt: catalog.pace.nextAt(accountId, event.at),
-  }));
+  const wanting = all.filter((one) => to.includes(one.id) || one.events.includes(event.type));
+  const deliveries = wanting.flatMap((destination) => {
+    if (mayTell(destination, event.hubId))
+      return {
+        ...makeDelivery(catalog, destination, event),
+        dueAt: catalog.pace.nextAt(accountId, event.at),
+      };
+    return misses(destination, event.hubId) ? missed(makeDelivery(catalog, destination, event)) : [];
+  });
   await trimNowAndThen(catalog.store.events, accountId, [event]);
   await trimNowAndThen(catalog.store.deliveries, accountId, deliveries);
   return [...deliveries.map(deliveryRecord), { collection: 'events', doc: event }];
@@ -63,6 +65,23 @@ export const mayTell = ({ hubIds, disabled, ...mail }: DestinationDoc, hubId: st
   !disabled &&
   (mail.mailTo === undefined || mail.confirmedAt !== undefined) &&
   (hubIds === undefined || (hubId !== null && hubIds.includes(hubId)));
+
+/** Whether a destination would be told, had the hub not disabled it. */
+const misses = (destination: DestinationDoc, hubId: string | null): boolean =>
+  destination.disabledBecause !== undefined &&
+  destination.mailEndedAt === undefined &&
+  mayTell({ ...destination, disabled: 0 }, hubId);
+
+export const disabledError = 'The destination is disabled.';
+
+/** It can be sent again when the destination is enabled. */
+const missed = (delivery: DeliveryDoc): DeliveryDoc => ({
+  ...delivery,
+  state: 'failed',
+  error: disabledError,
+  dueAt: null,
+  endedAt: delivery.createdAt,
+});
 
 const keptMs = 30 * 86_400_000;
 

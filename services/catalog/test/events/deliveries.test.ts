@@ -248,8 +248,27 @@ describe('deliveries', () => {
     });
     const told = (await all()).filter(({ destinationId }) => destinationId === 'two');
     expect(told.map(({ type, state }) => [type, state])).toEqual([['destination.disabled', 'pending']]);
-    await tell();
-    expect((await all()).filter(({ destinationId }) => destinationId === 'one')).toHaveLength(1);
+  });
+
+  it('keeps as failed what happens while the hub has disabled a destination, so that it can be sent later', async () => {
+    const missed = async (change: Partial<DestinationDoc>) => {
+      const before = new Set((await all()).map(({ id }) => id));
+      const { id, version } = await destination('one');
+      await store.destinations.delete('a', id);
+      await insert(id, { events: ['watch.failed'], version, ...change });
+      await tell();
+      return (await all()).filter((one) => !before.has(one.id));
+    };
+    const because = { disabled: 1, disabledBecause: 'No delivery has arrived for three days.' };
+    const [one] = await missed(because);
+    expect(one).toMatchObject({ state: 'failed', dueAt: null, error: 'The destination is disabled.' });
+    expect(await missed({ ...because, hubIds: ['other'] })).toEqual([]);
+    expect(await missed({ ...because, mailTo: 'a@b.example', confirmedAt: 1, mailEndedAt: 2 })).toEqual([]);
+    // Somebody wants to be told nothing.
+    expect(await missed({ disabled: 1 })).toEqual([]);
+    await missed({ disabled: 0 });
+    expect(await redeliver(catalog, 'a', one?.id as string)).toBe(true);
+    expect((await take()).map(({ deliveryId }) => deliveryId)).toContain(one?.id);
   });
 
   it('disables a destination that nothing reaches for three days, but not one that is reached between', async () => {

@@ -1,5 +1,6 @@
 /** The RPCs that begin and end sessions, for the gateway, which speaks with the provider. */
 
+import { cutText } from '@datahub/contract/cut-text';
 import { insertIfNew } from '@datahub/document-store';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { SignInRequest } from '@datahub/proto/catalog/v1/people';
@@ -71,7 +72,7 @@ export async function saidMembers(
   const nowMs = catalog.nowMs();
   return {
     groups: await keptGroups(catalog, accountId, groups),
-    name: name.slice(0, textMax).toWellFormed(),
+    name: cutText(name, textMax).toWellFormed(),
     confirmedUntil: confirmedUntil?.getTime() ?? nowMs,
     ...(email === undefined || email.length > textMax ? {} : { email: foldAddress(email) }),
     ...(refreshToken === undefined ? {} : { refreshToken: Buffer.from(refreshToken).toString('base64') }),
