@@ -150,3 +150,7 @@ export function faultOfLabel(label: string): string | undefined {
 
 /** The most failed log-ins of an account in a minute: of a user at an address and port, and of all users at an address. */
 export const loginFailuresMax = { login: 5, address: 20 } as const;
+
+/** The beginning of a text that is too long. It does not end in half of a character. */
+export const cutText = (text: string, unitsMax: number): string =>
+  text.length <= unitsMax ? text : text.slice(0, unitsMax).replace(/[\ud800-\udbff]$/, '');

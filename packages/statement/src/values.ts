@@ -2,7 +2,7 @@
 
 import { mayLoseDigits, rawJSON } from '@datahub/contract/exact-json';
 import { parseWith } from '@datahub/contract/json-text';
-import { listElementsMax } from '@datahub/contract/limits';
+import { cutText, listElementsMax } from '@datahub/contract/limits';
 import { describeFaults, type FieldFault, faultsMax, fieldName } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -167,7 +167,7 @@ export function resolveValues(
 }
 
 /** The name comes from the caller, so it is cut to keep the answer small. */
-const shortened = (name: string): string => name.slice(0, 100).toWellFormed();
+const shortened = (name: string): string => cutText(name, 100).toWellFormed();
 
 export function contextInvalid(faults: FieldFault[]): HubError {
   return new HubError(

@@ -2,6 +2,7 @@
  * Converts between HubError and gRPC: a standard status code, and the full error in the trailer `datahub-error-bin`.
  */
 
+import { cutText } from '@datahub/contract/limits';
 import { ErrorDetail } from '@datahub/proto/common/v1/error';
 import { Metadata, type StatusObject, status } from '@grpc/grpc-js';
 import {
@@ -129,8 +130,8 @@ export function toStatus(err: unknown): StatusObject {
   const metadata = new Metadata();
   const detail = toErrorDetail(hubError);
   const whole = ErrorDetail.encode(detail).finish();
-  // grpc-js ends the process for half of a pair of surrogates, which the cut or the message itself can have.
-  const details = hubError.message.slice(0, messageCharactersMax).toWellFormed();
+  // grpc-js ends the process for half of a pair of surrogates, which the message itself can have.
+  const details = cutText(hubError.message, messageCharactersMax).toWellFormed();
   const bytes =
     whole.length <= headerBytesMax
       ? whole

@@ -3,6 +3,7 @@
  * query can fail with the new one, because rows lose a guarantee or values are refused.
  */
 
+import { cutText } from '@datahub/contract/limits';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import type {
   Column,
@@ -183,4 +184,4 @@ const allowedOf = ({ key, enumJson }: Variable, type: string | undefined): Allow
 const shortened = (text: string | undefined): string | undefined =>
   text === undefined || text.length <= enumCharactersMax
     ? text
-    : `${text.slice(0, enumCharactersMax).toWellFormed()}…`;
+    : `${cutText(text, enumCharactersMax).toWellFormed()}…`;

@@ -1,6 +1,7 @@
 /** Executes a stored query: authorizes the call, resolves the query, binds the values, runs it and sends the rows. */
 
 import { membersOf } from '@datahub/contract/json-text';
+import { cutText } from '@datahub/contract/limits';
 import { describeFaults, fieldName } from '@datahub/contract/validation-error';
 import { type Executor, Rerouted } from '@datahub/executor-session/executor';
 import type { Principal } from '@datahub/proto/common/v1/principal';
@@ -205,7 +206,7 @@ export function toHeaderText(names: readonly string[]): string {
   // A character takes up to 9 bytes. Leave room for the count.
   let bytesLeft = bytesMax - `,+${names.length}`.length;
   for (const name of names.slice(0, namesMax)) {
-    const text = encodeURIComponent(name.slice(0, bytesMax).toWellFormed());
+    const text = encodeURIComponent(cutText(name, bytesMax).toWellFormed());
     bytesLeft -= text.length + 1;
     if (bytesLeft < 0) break;
     shown.push(text);

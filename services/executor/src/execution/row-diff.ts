@@ -3,7 +3,7 @@
  * occurs twice is compared twice, as EXCEPT ALL does. It pauses between rows, so that other calls do not wait for it.
  */
 
-import { cutText } from '@datahub/contract/cut-text';
+import { cutText } from '@datahub/contract/limits';
 import { faultsMax } from '@datahub/contract/validation-error';
 import type { RowDiff, RowSample } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';

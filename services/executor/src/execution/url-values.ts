@@ -1,6 +1,7 @@
 /** Reads over GET: the values of a URL's query string, parsed by the declared types of the variables alone. */
 
 import { elementsOf, lossyPart } from '@datahub/contract/json-text';
+import { cutText } from '@datahub/contract/limits';
 import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
 import type { QueryForm } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
@@ -95,7 +96,7 @@ function requireKnown(
   let unknown = false;
   for (const [name, { texts, listJson }] of given) {
     if (faults.length === faultsMax) break;
-    const path = ['context', name.slice(0, nameCharactersMax)];
+    const path = ['context', cutText(name, nameCharactersMax)];
     const isKnown = types.has(name);
     unknown ||= !isKnown;
     if (!isKnown) faults.push({ path, detail: 'is not a variable of this query' });

@@ -1,5 +1,6 @@
 /** Answers the messages of the Model Context Protocol for one request: it lists and calls the tools of the key. */
 
+import { cutText } from '@datahub/contract/limits';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
 import type { Server, Tool } from '@modelcontextprotocol/server';
@@ -154,7 +155,7 @@ async function search({ tools, areAll }: ListedTools, text: string): Promise<Too
   const ranked = matching.toSorted((one, other) => other.score - one.score);
   const found = ranked.slice(0, foundMax).map(({ tool: { name, description, reads } }) => ({
     name,
-    description: description.slice(0, foundDescriptionMax).toWellFormed(),
+    description: cutText(description, foundDescriptionMax).toWellFormed(),
     readOnly: reads,
   }));
   return toData({ tools: found, found: ranked.length, ...(areAll ? {} : { leftOut }) });

@@ -3,6 +3,7 @@
  * leased by another gateway, the statement is cancelled.
  */
 
+import { cutText } from '@datahub/contract/limits';
 import type { TakenTick } from '@datahub/proto/catalog/v1/watches';
 import { onAbort } from '@datahub/service-kit/call/abort';
 import {
@@ -116,7 +117,7 @@ async function execute(
     const isStopped = stop.aborted || err instanceof PlaceLost || err instanceof Untold;
     const isUnknown = writes && (code === 'OUTCOME_UNKNOWN' || isLost || isStopped);
     const outcome = isUnknown ? 'unknown' : 'failed';
-    const detail = message.slice(0, detailCharactersMax).toWellFormed();
+    const detail = cutText(message, detailCharactersMax).toWellFormed();
     return { outcome, code, detail, queryVersion: version.number, toldNdjson: Buffer.alloc(0) };
   }
 }

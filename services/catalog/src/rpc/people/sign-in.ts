@@ -1,6 +1,6 @@
 /** The RPCs that begin and end sessions, for the gateway, which speaks with the provider. */
 
-import { cutText } from '@datahub/contract/cut-text';
+import { cutText } from '@datahub/contract/limits';
 import { insertIfNew } from '@datahub/document-store';
 import type { CatalogServiceService } from '@datahub/proto/catalog/v1/catalog';
 import type { SignInRequest } from '@datahub/proto/catalog/v1/people';

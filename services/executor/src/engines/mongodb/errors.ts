@@ -2,6 +2,7 @@
  * Converts errors of MongoDB. Passes on the server's message only if the command's text caused it, and without values.
  */
 
+import { cutText } from '@datahub/contract/limits';
 import { type ErrorCode, HubError, type SqlFault } from '@datahub/service-kit/call/error';
 import {
   BSON,
@@ -190,9 +191,8 @@ function mask(message: string): string {
   const words = line
     .replace(marked, '…')
     .replace(/: -?\d[\d.]*/g, ': …')
-    .replace(/\.$/, '')
-    .slice(0, 300);
-  return `The database rejected the command: ${words}.`;
+    .replace(/\.$/, '');
+  return `The database rejected the command: ${cutText(words, 300)}.`;
 }
 
 /** The error of a failed connection. */

@@ -3,6 +3,7 @@
  * values.
  */
 
+import { cutText } from '@datahub/contract/limits';
 import { type ErrorCode, HubError, type HubErrorOptions } from '@datahub/service-kit/call/error';
 import { withoutEnd } from '@datahub/service-kit/without-end';
 import { noTlsError, tlsError } from '../../network/tls.ts';
@@ -238,7 +239,7 @@ function redact(number: number, message: string): string {
   const named = shown
     .replace(/`[^`]+`\.(`[^`]+`\.`[^`]+`)/g, '$1')
     .replace(/(table|function|procedure) '?[^'.\s]+\.([^'\s]+)'?/gi, "$1 '$2'");
-  return `The database rejected the statement: ${named.slice(0, 500)}.`;
+  return `The database rejected the statement: ${cutText(named, 500)}.`;
 }
 
 const tlsCodes =

@@ -3,6 +3,7 @@
  * values.
  */
 
+import { cutText } from '@datahub/contract/limits';
 import { type ErrorCode, HubError, type SqlFault } from '@datahub/service-kit/call/error';
 import { tlsError } from '../../network/tls.ts';
 import { NeverAnswered, SetUpFailed, type Statement } from '../../ports/engine.ts';
@@ -168,7 +169,7 @@ function mask(fields: ReadonlyMap<string, string>): string {
   const castAdvice = `A variable that is compared with this type needs a cast (:name::${type}), or no declared type.`;
   const advice = type !== undefined ? ` ${castAdvice}` : hint === undefined ? '' : ` ${maskLine(hint)}`;
   const text = fields.get('M') ?? '';
-  const message = isOfUser(fields) ? withoutQuoted(text).slice(0, lineCharactersMax) : maskLine(text);
+  const message = isOfUser(fields) ? cutText(withoutQuoted(text), lineCharactersMax) : maskLine(text);
   return `The database rejected ${what}: ${message}.${advice}`;
 }
 
@@ -185,11 +186,8 @@ function typeBesideText(fields: ReadonlyMap<string, string>): string | undefined
 
 function maskLine(text: string): string {
   const [line = ''] = text.split('\n');
-  const words = line
-    .replace(/: ".*$/s, '')
-    .replace(/(value|string|input) ".*?"/g, '$1')
-    .slice(0, lineCharactersMax);
-  return withoutUnended(words);
+  const words = line.replace(/: ".*$/s, '').replace(/(value|string|input) ".*?"/g, '$1');
+  return withoutUnended(cutText(words, lineCharactersMax));
 }
 
 /** A quoted text without its end is the beginning of a value: of one with a line break, or of a long one. */

@@ -1,5 +1,6 @@
 /** Bounds the members of an error that a program reads. A hostile server can send any text. */
 
+import { cutText } from '@datahub/contract/limits';
 import type { SqlFault } from '@datahub/service-kit/call/error';
 
 /** The longest name of an engine is that of a MongoDB collection: 255 bytes. */
@@ -16,6 +17,6 @@ export function boundedNames(names: { [M in keyof Names]: string | undefined }):
 
 /** The texts of RAISE or SIGNAL, which their author wrote for the callers. */
 export const raisedTexts = (message: string, hint?: string): Pick<SqlFault, 'message' | 'hint'> => ({
-  message: message.slice(0, textCharactersMax),
-  ...(hint === undefined ? {} : { hint: hint.slice(0, textCharactersMax) }),
+  message: cutText(message, textCharactersMax),
+  ...(hint === undefined ? {} : { hint: cutText(hint, textCharactersMax) }),
 });

@@ -1,5 +1,6 @@
 /** Trains with a streamed body of CSV or NDJSON. Faulty lines are skipped and reported. */
 
+import { cutText } from '@datahub/contract/limits';
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
 import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
@@ -194,7 +195,7 @@ function readHeader(fields: string[] | string, { label, context }: Example): str
 
 const shownMax = 10;
 const shownCharactersMax = 100;
-const shorten = (name: string) => JSON.stringify(name.slice(0, shownCharactersMax));
+const shorten = (name: string) => JSON.stringify(cutText(name, shownCharactersMax));
 
 function describeHeader(names: string[]): string {
   const more = names.length - shownMax;
@@ -204,4 +205,4 @@ function describeHeader(names: string[]): string {
 
 /** A name as a part of a JSON pointer (RFC 6901). */
 const toPointer = (name: string) =>
-  name.slice(0, shownCharactersMax).replaceAll('~', '~0').replaceAll('/', '~1');
+  cutText(name, shownCharactersMax).replaceAll('~', '~0').replaceAll('/', '~1');
