@@ -18,7 +18,7 @@ const recipes = new Map(parts.map((part) => [part.slice(0, part.indexOf('\n')), 
 
 const rows = `INSERT INTO customers VALUES (1, 'a', 'Ann', 'free'), (2, 'a', 'Bob', 'paid'), (3, 'b', 'Cy', 'free');
 INSERT INTO orders VALUES (1, 1, 10.50, '2026-03-01 23:30:00'), (2, 1, 2, '2026-03-02 01:00:00'), (3, 2, 7, '2026-03-02 12:00:00');
-INSERT INTO files VALUES (1, 'the quick brown fox', NULL), (2, 'a lazy dog', NULL)`;
+INSERT INTO files VALUES (1, 'the quick brown fox', ''), (2, 'a lazy dog', '')`;
 
 const drop = ['customers', 'orders', 'files'].map((table) => `DROP TABLE IF EXISTS ${table}`);
 
@@ -91,6 +91,15 @@ describe.each(engines.filter((engine) => engine !== 'mariadb'))('recipes on %s',
     expect(await look('SELECT sum(amount) AS total FROM orders WHERE customer_id = 4')).toEqual([
       { total: 2.5 },
     ]);
+    const wrong = [{ amount: 'xyz' }, { customer_id: 'abc' }, { placed_at: 'nonsense' }];
+    for (const change of wrong) {
+      const refused = await execute(await store('Many rows in one call'), {
+        rows: [{ ...order(6), ...change }],
+      });
+      expect([change, refused.status]).toEqual([change, 422]);
+    }
+    const broken = await execute(await store('Files'), { id: 4, note: 'bytes', content: 'AP8' });
+    expect(broken.status).toBeGreaterThan(400);
     const content = Buffer.from([0, 255, 10]).toString('base64');
     await read('Files', { id: 3, note: 'bytes', content });
     expect(await look('SELECT content FROM files WHERE id = 3')).toEqual([{ content }]);
