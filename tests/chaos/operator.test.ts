@@ -112,6 +112,20 @@ describe('the operator’s commands', () => {
     await hub.close();
   });
 
+  it('leave the store here alone if the hub is on another machine that does not answer', async () => {
+    const made = await run(['keys', 'create', '--name', 'here']);
+    const away = { with: { DATAHUB_URL: 'http://127.0.0.2:8080', DATAHUB_API_KEY: key } };
+    const noHub = { code: 6, message: expect.stringContaining('No hub answers') };
+    for (const args of [
+      ['keys', 'create', '--name', 'x'],
+      ['keys', 'revoke', made.keyId],
+    ])
+      await expect(run(args, away)).rejects.toMatchObject(noHub);
+    const notHere = { code: 6, message: expect.stringContaining('the store here is not its own') };
+    await expect(run(newAccount('x'), away)).rejects.toMatchObject(notHere);
+    expect((await run(['keys', 'list'])).map(({ name }: { name: string }) => name)).toEqual(['here']);
+  });
+
   it('compact the files of a hub that is stopped, and refuse those of one that runs', async () => {
     const hub = await openHub(env());
     const refused = { message: expect.stringContaining('Another process has the store file open') };

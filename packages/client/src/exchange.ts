@@ -178,7 +178,7 @@ async function unlessAborted<T>(awaited: Promise<T>, signal: AbortSignal | undef
 }
 
 /** Of connections that Node did not make, so that nothing was sent. */
-const unsent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']);
+const unsent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
 /** `fetch` and streams fail with various errors, some of which name no cause. */
 function reasonOf(

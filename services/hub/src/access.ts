@@ -17,6 +17,8 @@ export interface Access extends KeyAccess {
   url: string;
   /** Whether a hub answers there. */
   runs: boolean;
+  /** Whether it is on another machine, so that the store here is not its own even if it does not answer. */
+  isElsewhere: boolean;
   dataDir: string;
 }
 

@@ -19,8 +19,8 @@ const operate =
   async (input, context) => {
     const request = toRequest(input);
     const located = await locateHub(context.env);
-    const { runs, key } = located.access;
-    if (runs && key !== undefined && !request.newAccount) return overApi?.(input, context);
+    const { runs, isElsewhere, key } = located.access;
+    if ((runs || isElsewhere) && key !== undefined && !request.newAccount) return overApi?.(input, context);
     if (textOf(input, 'limits') !== undefined)
       throw new CommandError('--limits needs a running hub and its key. Start the hub, then create the key.');
     const answer = await runLocally(request, located);

@@ -7,7 +7,7 @@ import type { CatalogConfig } from '@datahub/catalog/config';
 import type { OperatorRequest } from '@datahub/catalog/rpc/operator';
 import type { Environment } from '@datahub/cli/access';
 import { findAccess, type Known } from '@datahub/cli/access';
-import { CommandError } from '@datahub/cli/failure';
+import { CommandError, exitCodes } from '@datahub/cli/failure';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { sendOperatorCommand } from '@datahub/service-kit/process/operator-socket';
 import { readSettings } from '@datahub/service-kit/settings/settings';
@@ -39,7 +39,9 @@ export async function locateHub(env: Environment): Promise<LocatedHub> {
   const config = readSettings(env, readCatalogConfig);
   const { url, key, keyPlace = '' } = await findAccess(env, findLocalHub);
   const { keyInShell } = await findKey(env, dataDir);
-  return { config, access: { url, runs: await isHubAt(url), dataDir, key, keyPlace, keyInShell } };
+  const runs = await isHubAt(url);
+  const access = { url, runs, isElsewhere: isElsewhere(url), dataDir, key, keyPlace, keyInShell };
+  return { config, access };
 }
 
 /** A closed port refuses at once, so only a hub on a busy machine takes long. */
@@ -54,7 +56,7 @@ async function isHubAt(url: string): Promise<boolean> {
 
 export async function runLocally(
   request: OperatorRequest,
-  { config, access: { url, runs } }: LocatedHub,
+  { config, access: { url, runs, isElsewhere } }: LocatedHub,
 ): Promise<unknown> {
   const { operatorSocket } = config;
   if (operatorSocket === undefined) return runInStore(request, config);
@@ -64,6 +66,11 @@ export async function runLocally(
       `A hub runs at ${url}, but not with the store here. Run this where its data directory is, or stop the hub.`,
     );
   }
+  if (answer === undefined && isElsewhere)
+    throw new CommandError(
+      `The hub at ${url} does not answer, and the store here is not its own. Unset DATAHUB_URL to use the store here.`,
+      exitCodes.unavailable,
+    );
   return answer ?? runInStore(request, config);
 }
 

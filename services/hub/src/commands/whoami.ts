@@ -14,10 +14,11 @@ export const runWhoami: Run = async (input, context) => {
   const { env } = context;
   const located = await locateHub(env);
   const { access } = located;
-  const { key, url, keyPlace, runs, dataDir } = access;
+  const { key, url, keyPlace, runs, isElsewhere, dataDir } = access;
   // The store here knows nothing of the keys of a hub elsewhere.
   const isOwn =
-    keyPlace === join(dataDir, 'api-key') || (keyPlace === 'DATAHUB_API_KEY' && !(env.DATAHUB_URL && runs));
+    keyPlace === join(dataDir, 'api-key') ||
+    (keyPlace === 'DATAHUB_API_KEY' && !isElsewhere && !(env.DATAHUB_URL && runs));
   if (!isOwn) return whoami.run?.(input, context);
   if (key === undefined)
     throw new CommandError(
