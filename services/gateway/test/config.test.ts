@@ -16,6 +16,17 @@ test('origins are taken as browsers write them, and others are refused: they wou
     expect(() => originsOf(bad)).toThrow('DATAHUB_CORS_ORIGINS');
 });
 
+test('clients cannot register themselves where agents cannot connect by address', () => {
+  const registering = (origin: string | undefined) => () =>
+    readSettings(
+      { DATAHUB_OAUTH_REGISTRATION: '1', ...(origin && { DATAHUB_PUBLIC_ORIGIN: origin }) },
+      (reader) => readGatewayConfig(reader, { edge: 'none', env: {} }),
+    );
+  expect(registering('https://hub.example')).not.toThrow();
+  for (const origin of [undefined, 'http://hub.example'])
+    expect(registering(origin)).toThrow('DATAHUB_OAUTH_REGISTRATION needs DATAHUB_PUBLIC_ORIGIN');
+});
+
 test('trusted proxies are addresses and ranges', () => {
   const proxiesOf = (text: string) =>
     readSettings(

@@ -16,9 +16,10 @@ export function readOAuth(
   publicOrigin: string | undefined,
 ): OAuthSettings | undefined {
   const registration = reader.flag('DATAHUB_OAUTH_REGISTRATION');
-  return publicOrigin !== undefined && isSafeOrigin(publicOrigin)
-    ? { issuer: publicOrigin, registration }
-    : undefined;
+  if (publicOrigin !== undefined && isSafeOrigin(publicOrigin)) return { issuer: publicOrigin, registration };
+  if (registration)
+    reader.fault('DATAHUB_OAUTH_REGISTRATION needs DATAHUB_PUBLIC_ORIGIN, with https or on this machine.');
+  return undefined;
 }
 
 /** The resources of the hub (RFC 8707). */
