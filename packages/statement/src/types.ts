@@ -22,6 +22,8 @@ export interface BoundStatement {
   infersTypes?: boolean;
   /** MySQL: the text with other marks than `?` for some parameters, by their places. */
   textWith?(marks: ReadonlyMap<number, string>): string;
+  /** MySQL: the first letter of the role of each parameter, see `Role`. */
+  roles?(): string;
 }
 
 /** Facts about NULLs in the columns, derived from the text of a statement. */

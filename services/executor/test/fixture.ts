@@ -50,6 +50,7 @@ export interface AskOptions extends Partial<RunOptions> {
   params?: Statement['params'];
   untyped?: Statement['untyped'];
   textWith?: Statement['textWith'];
+  roles?: Statement['roles'];
   infersTypes?: boolean;
   kind?: Statement['kind'];
   key?: string;
@@ -74,6 +75,7 @@ export async function ask(connection: Connection, text: string, asked: AskOption
     params = [],
     untyped,
     textWith,
+    roles,
     infersTypes = false,
     kind = 'read',
     key = text,
@@ -100,6 +102,7 @@ export async function ask(connection: Connection, text: string, asked: AskOption
         ...{ key, text, params, infersTypes, kind, comment, errors, session },
         ...(untyped && { untyped }),
         ...(textWith && { textWith }),
+        ...(roles && { roles }),
       },
       answer,
       { statementTimeoutMs: 10_000, ...options },

@@ -14,6 +14,7 @@ import {
   comparesJson,
   kindOf,
   mysqlParams,
+  mysqlRoles,
   mysqlUntyped,
   paddedLength,
   requireFewPlaceholders,
@@ -124,7 +125,9 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
     const untyped = writer.untyped?.(source, values, params);
     const inferred = { ...(untyped && { untyped }), ...(infersTypes && { infersTypes }) };
     const bound = { key, text: textFor(key, values), params, ...inferred };
-    return castsJson ? { ...bound, textWith: (marks) => writer.write(source, values, marks) } : bound;
+    if (!castsJson) return bound;
+    const textWith: BoundStatement['textWith'] = (marks) => writer.write(source, values, marks);
+    return { ...bound, textWith, roles: () => mysqlRoles(source, values) };
   };
   return {
     kind,

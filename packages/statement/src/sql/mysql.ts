@@ -158,6 +158,14 @@ export function mysqlParams(source: Source, values: Value[]): BoundValue[] {
   return params;
 }
 
+/** For each parameter, the first letter of its role. */
+export function mysqlRoles({ placeholders }: Source, values: Value[]): string {
+  const roles = placeholders.map((placeholder) =>
+    placeholder.role.charAt(0).repeat(countOf(placeholder, values[placeholder.variable])),
+  );
+  return roles.join('');
+}
+
 /** Texts: MySQL gives them the type of what is beside them, such as a column. With their places among the parameters. */
 export function mysqlUntyped(
   { placeholders, declarations, castsJson }: Source,

@@ -30,7 +30,14 @@ export interface Place {
   isJsonPart: boolean;
   /** True for the whole number of a LIMIT or OFFSET. */
   isLimit: boolean;
+  role: Role;
 }
+
+/**
+ * What becomes of a value: it is compared or stored as it is, is a part of what is computed or one of its results, or
+ * anything else, such as the argument of a function.
+ */
+export type Role = 'whole' | 'part' | 'other';
 
 const queryWords = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE']);
 const comparing = new Set(['LIKE', 'REGEXP', 'RLIKE', 'BETWEEN', 'SOUNDS']);
@@ -49,6 +56,9 @@ const callless = new Set([
   ...['IN', 'IS', 'DIV', 'MOD', 'BINARY', 'DISTINCT', 'RETURNING'],
   ...comparing,
 ]);
+const operators = new Set(['+', '-', '*', '/', '%']);
+const operatorWords = new Set(['DIV', 'MOD']);
+const rowWords = new Set(['VALUES', 'VALUE']);
 const endsAssignments = new Set(['WHERE', 'ORDER', 'LIMIT', 'FROM', 'SELECT', 'RETURNING', 'HAVING']);
 /** The functions that make JSON, the first of their arguments that is a value, and how many further on the next is. */
 const building = new Map<string, readonly [first: number, step: number]>([
@@ -125,13 +135,28 @@ export class Places {
 
   of(i: number): Place {
     const list = this.#listOf(i);
-    return {
-      list,
-      isCompared: list === undefined && this.#isCompared(i),
-      isMerged: this.#isMerged(i),
-      isJsonPart: this.#isJsonPart(i),
-      isLimit: this.#isLimit(i),
-    };
+    const isCompared = list === undefined && this.#isCompared(i);
+    const isMerged = this.#isMerged(i);
+    const isLimit = this.#isLimit(i);
+    const isWhole = list !== undefined || isCompared || isLimit || this.#isStored(i);
+    const isPart = isMerged || this.#isOperator(i - 1) || this.#isOperator(i + 1);
+    const role = isWhole ? 'whole' : isPart ? 'part' : 'other';
+    return { list, isCompared, isMerged, isJsonPart: this.#isJsonPart(i), isLimit, role };
+  }
+
+  /** The whole value of `SET column = :name`, or of a column in `VALUES (…)`. */
+  #isStored(i: number): boolean {
+    const next = this.#tokens[i + 1];
+    if (this.#assignments.has(i - 1)) return !this.#isOperator(i + 1);
+    const { open } = this.#levels[i] as Level;
+    const [before, row] = [this.#tokens[open - 1], this.#tokens[open - 2]];
+    const isRow = isAny(before, rowWords) || (isSymbol(before, ',') && isSymbol(row, ')'));
+    return isRow && next !== undefined && this.#isElement(i, i);
+  }
+
+  #isOperator(at: number): boolean {
+    const token = this.#tokens[at];
+    return (token?.kind === 'symbol' && operators.has(token.text)) || isAny(token, operatorWords);
   }
 
   #isMerged(i: number): boolean {

@@ -125,6 +125,21 @@ describe('a text whose type MySQL takes from what it stands beside', () => {
     );
   });
 
+  it('is told apart by what becomes of it', () => {
+    const rolesOf = (command: string, text: string) =>
+      compileStatement(text, { dialect: 'mysql', command, variables: [] })
+        .bind({ pinnedJson: '', contextJson: '{"x":1,"ids":[1,2,3]}' })
+        .roles?.();
+    expect(rolesOf('SELECT', 'SELECT d + :x, F(:x), IF(1, :x, 0), :x DIV 2, :x')).toBe('poppo');
+    expect(rolesOf('SELECT', 'SELECT 1 FROM t WHERE d = :x AND d IN (:ids) AND d > 1 + :x LIMIT :x')).toBe(
+      'wwwwwpw',
+    );
+    expect(rolesOf('INSERT', 'INSERT INTO t VALUES (:x, :x + 1), (:x, F(:x))')).toBe('wpwo');
+    expect(rolesOf('UPDATE', 'UPDATE t SET a = :x, b = :x * a, c = 1 - :x WHERE d = :x')).toBe('wppw');
+    const other = 'INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a = :x, b = b + :x';
+    expect(rolesOf('INSERT', other)).toBe('wp');
+  });
+
   it('is no operand of a comparison, so a list is JSON text in the results of a CASE', () => {
     const text = 'SELECT CASE WHEN a THEN :x WHEN b THEN 0 END';
     expect(bind(text, '[1]', 'mysql', undefined)).toEqual(['[1]']);

@@ -140,6 +140,8 @@ export interface Statement {
   infersTypes?: boolean;
   /** The text with other marks than `?` for some parameters, by their places; MySQL only. */
   textWith?(marks: ReadonlyMap<number, string>): string;
+  /** The first letter of what becomes of each parameter: `whole`, `part` or `other`; MySQL only. */
+  roles?(): string;
   /** `read` runs in a read-only transaction that is rolled back, `write` in its own one, `standalone` in none. */
   kind: 'read' | 'write' | 'standalone';
   /** What the database's own tools show beside the statement. It has no comment signs, and is the same for each run. */

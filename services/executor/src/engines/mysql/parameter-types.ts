@@ -12,19 +12,27 @@ type Untyped = Statement['untyped'];
 const [charsetBytes, typeBytes] = [12, 6];
 const binaryCharset = 0x3f;
 
-type Expected = 'number' | 'date' | 'time' | 'json' | 'binary' | 'text';
+type Expected = 'integer' | 'year' | 'decimal' | 'double' | 'date' | 'time' | 'json' | 'binary' | 'text';
 
-const expectations: readonly Expected[] = ['text', 'number', 'date', 'time', 'json', 'binary'];
+const expectations: readonly Expected[] = [
+  ...(['text', 'integer', 'year', 'decimal', 'double', 'date', 'time', 'json', 'binary'] as const),
+];
 const types: readonly (readonly [Expected, number[]])[] = [
-  ['number', [0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x08, 0x09, 0x0d, 0x10, 0xf6]],
+  ['integer', [0x01, 0x02, 0x03, 0x08, 0x09, 0x10]],
+  ['year', [0x0d]],
+  ['decimal', [0x00, 0xf6]],
+  ['double', [0x04, 0x05]],
   ['date', [0x07, 0x0a, 0x0c]],
   ['time', [0x0b]],
   ['json', [0xf5]],
 ];
 const expectedByType = new Map(types.flatMap(([expected, codes]) => codes.map((code) => [code, expected])));
 const stringTypes = new Set([0x0f, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe]);
+const numbers: ReadonlySet<Expected> = new Set(['integer', 'year', 'decimal', 'double']);
+const times: ReadonlySet<Expected> = new Set(['date', 'time']);
 
 const number = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
+const whole = /^\s*[+-]?\d{1,18}\s*$/;
 const beginOfTime = /^\s*-?\d/;
 /** What MySQL reads as in the text of a statement wherever it takes a parameter for a date, or for a time of day. */
 const plainDate =
@@ -32,18 +40,28 @@ const plainDate =
 const plainTime = /^-?\d{1,3}:[0-5]?\d(:[0-5]?\d(\.\d+)?)?$/;
 
 /** Makes a value of a parameter what it is in the text of a statement, whatever is beside it. */
-const marks = { text: 'CONCAT(?)', integer: '(? + 0)', decimal: '(? + 0.0)' };
+const marks = { text: 'CONCAT(?)', integer: '(? + 0)', double: '(? + 0e0)' };
+
+/** Of a DECIMAL, all and after the point. */
+const [digitsMax, placesMax] = [65, 30];
+/** As many digits in front of the point as nearly all values have. With more, sums in Arrow could not be decimals. */
+const fewDigits = 18;
+const decimalMark = (places: number, hasMany: boolean) =>
+  `CAST(? AS DECIMAL(${hasMany ? digitsMax : fewDigits + places},${places}))`;
+const decimalMarks = Array.from({ length: placesMax + 1 }, (_, places) => [
+  decimalMark(places, false),
+  decimalMark(places, true),
+]);
+const plainDecimal = /^\s*[+-]?0*(\d*)(?:\.(\d*))?\s*$/;
 
 /**
  * The types that MySQL gives to parameters, by what is beside them or by the function that they are for. It would read
  * "abc" as the number 0 in `COALESCE(:name, id)`, "10:11" as a date in `HOUR(:time)`, and a text beside NULL as bytes, all
- * with no more than a warning.
+ * with no more than a warning. Beside a DECIMAL, each number would get 30 places.
  */
 export class ExpectedTypes {
   /** By parameter, the index in `expectations`. */
   #kinds = new Uint8Array(0);
-  /** True if a value other than a text can be misread. */
-  #misreads = false;
 
   /** MariaDB has no types in the definitions of parameters. */
   begin(count: number, isMariadb: boolean): void {
@@ -57,7 +75,6 @@ export class ExpectedTypes {
     const isBinary = stringTypes.has(type) && source.readUInt16LE(end - charsetBytes) === binaryCharset;
     const expected = expectedByType.get(type) ?? (isBinary ? 'binary' : 'text');
     this.#kinds[index] = expectations.indexOf(expected);
-    this.#misreads ||= expected === 'date' || expected === 'time' || expected === 'json';
   }
 
   #of(index: number): Expected {
@@ -76,15 +93,24 @@ export class ExpectedTypes {
   }
 
   /** What must stand for a parameter, because MySQL would read its value as another one. By index. */
-  marks({ params, untyped = [] }: Pick<Statement, 'params' | 'untyped'>): Map<number, string> {
+  marks({
+    params,
+    untyped = [],
+    roles,
+  }: Pick<Statement, 'params' | 'untyped' | 'roles'>): Map<number, string> {
     const found = new Map<number, string>();
-    for (const value of untyped)
-      if (isMisread(value, this.#of(value.index))) found.set(value.index, marks.text);
-    if (!this.#misreads) return found;
-    for (const [index, param] of params.entries()) {
-      const mark = markOf(param, this.#of(index));
-      if (mark !== undefined) found.set(index, mark);
-    }
+    let known: string | undefined;
+    const roleOf = (index: number) => {
+      known ??= roles?.() ?? '';
+      return known[index];
+    };
+    const add = (index: number, mark: string | undefined) => {
+      // A number that is compared or stored as it is gets the type of the other without a change.
+      const isFine = mark === undefined || (numbers.has(this.#of(index)) && roleOf(index) === 'w');
+      if (!isFine) found.set(index, mark);
+    };
+    for (const value of untyped) add(value.index, markOfText(value, this.#of(value.index), roleOf));
+    for (const [index, param] of params.entries()) add(index, markOf(param, this.#of(index)));
     return found;
   }
 }
@@ -92,28 +118,58 @@ export class ExpectedTypes {
 function mustBe({ value, isJson }: UntypedValue, expected: Expected): string | undefined {
   if (expected === 'json' && !isJson) return 'a value of the type json';
   if (typeof value !== 'string') return undefined;
-  if (expected === 'number' && !number.test(value)) return 'a number';
-  const isTime = expected === 'date' || expected === 'time';
-  return isTime && !beginOfTime.test(value) ? 'a date or a time' : undefined;
+  if (numbers.has(expected) && !number.test(value)) return 'a number';
+  return times.has(expected) && !beginOfTime.test(value) ? 'a date or a time' : undefined;
 }
 
-function isMisread({ value, isJson }: UntypedValue, expected: Expected): boolean {
-  if (typeof value !== 'string' || isJson) return false;
-  if (expected === 'date') return !plainDate.test(value);
-  if (expected === 'time') return !plainTime.test(value);
-  return expected === 'json' || expected === 'binary';
+/** A text beside a number keeps its digits. A function that takes an integer rounds a number, and cuts a text. */
+function markOfText(
+  { index, value, isJson }: UntypedValue,
+  expected: Expected,
+  roleOf: (index: number) => string | undefined,
+): string | undefined {
+  if (typeof value !== 'string' || isJson) return undefined;
+  const text = marks.text;
+  switch (expected) {
+    case 'date':
+      return plainDate.test(value) ? undefined : text;
+    case 'time':
+      return plainTime.test(value) ? undefined : text;
+    case 'decimal':
+      return markOfDecimal(value);
+    case 'integer':
+    case 'year':
+      if (whole.test(value)) return undefined;
+      return roleOf(index) === 'p' ? markOfDecimal(value) : text;
+    default:
+      return expected === 'json' || expected === 'binary' ? text : undefined;
+  }
 }
 
 function markOf(param: Param, expected: Expected): string | undefined {
   if (expected === 'json') return typeof param === 'boolean' ? jsonTruth : undefined;
   if (param === null || typeof param === 'string') return undefined;
-  if (expected !== 'date' && expected !== 'time') return undefined;
-  const isWhole = typeof param === 'boolean' || typeof param === 'bigint' || Number.isInteger(param);
-  return isWhole ? marks.integer : marks.decimal;
+  if (expected === 'binary' || expected === 'double') return undefined;
+  if (typeof param === 'object') return markOfDecimal(param.decimal, expected === 'text');
+  if (expected === 'text') return undefined;
+  const isWhole = typeof param === 'boolean' || isInteger(param);
+  if (isWhole) return expected === 'integer' ? undefined : marks.integer;
+  return times.has(expected) ? marks.double : undefined;
+}
+
+/** Undefined for what is no DECIMAL, and with `isLong` for what fits beside 30 places, which a derived table has. */
+function markOfDecimal(text: string, isLong = false): string | undefined {
+  const [all, digits = '', { length: places } = ''] = plainDecimal.exec(text) ?? [];
+  if (all === undefined || places > placesMax || digits.length + places > digitsMax) return undefined;
+  if (isLong && digits.length <= digitsMax - placesMax) return undefined;
+  return decimalMarks[places]?.[digits.length > fewDigits ? 1 : 0];
 }
 
 const letters = new Map(
-  [marks.text, marks.integer, marks.decimal, jsonTruth].map((mark, i) => [mark, 'tidj'[i]]),
+  [marks.text, marks.integer, marks.double, jsonTruth, ...decimalMarks.flat()].map((mark, i) => [
+    mark,
+    String.fromCharCode(0x41 + i),
+  ]),
 );
 
 /** Tells the marks of one statement apart, with a letter for each parameter: a list can have thousands. */

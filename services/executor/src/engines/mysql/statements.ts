@@ -76,10 +76,11 @@ export class PreparedStatements {
     const prepared = this.#get(key) ?? (await this.#prepareAs(key, statement, inTransaction));
     prepared.expected.require(statement.untyped);
     const marks = prepared.expected.marks(statement);
-    const text = marks.size === 0 ? undefined : statement.textWith?.(marks);
-    if (text === undefined) return prepared;
+    if (marks.size === 0 || statement.textWith === undefined) return prepared;
     const marked = `${key} ${lettersOf(marks, statement.params.length)}`;
-    return this.#get(marked) ?? (await this.#prepareAs(marked, { ...statement, text }, inTransaction));
+    const known = this.#get(marked);
+    if (known !== undefined) return known;
+    return await this.#prepareAs(marked, { ...statement, text: statement.textWith(marks) }, inTransaction);
   }
 
   async #prepareAs(key: string, statement: Statement, inTransaction: boolean): Promise<Prepared> {

@@ -88,11 +88,28 @@ describe.each(servers)('a text beside another value on $dialect', ({ dialect, ur
       ["JSON_EXTRACT(:x, '$.a')", '"{\\"a\\":\\"b\\"}"', 'b'],
       ["JSON_SET('{}', '$.a', :x)", '"b"', { a: 'b' }],
       ["'b' MEMBER OF (:x)", '"[\\"b\\"]"', 1],
+      ['CONCAT(10.50 + :x)', '9.50', '20.00'],
+      ['CONCAT(10.50 + :x)', '9', '19.50'],
+      ['CONCAT(10.50 + :x)', 'true', '11.50'],
+      ['CONCAT(id * :x)', '0.120', '0.600'],
+      ['CONCAT(COALESCE(:x, 1.5))', '9.50', '9.50'],
+      ['(SELECT r + 0 FROM (SELECT :x AS r) AS u)', `1${'0'.repeat(40)}`, `1${'0'.repeat(40)}`],
+      ['CAST(:x AS SIGNED)', '"1.5"', 1],
+      ["LEFT('abc', :x)", '"1.5"', 'a'],
+      ["CAST(CAST('2026-01-01' AS DATE) + INTERVAL :x DAY AS CHAR)", '"1.5"', '2026-01-02'],
+      ['CAST(2026 AS YEAR) + :x', '-3', 2023],
     ])('reads %s of %s as with the value in the text', async (item, value, expected) => {
-      if (dialect === 'mariadb' && /MEMBER|JSON_SET/.test(item)) return;
+      if (dialect === 'mariadb' && /MEMBER|JSON_SET|YEAR/.test(item)) return;
       expect(await readJson(item, value)).toEqual(expected);
       // The next run has the prepared statement.
       expect(await readJson(item, value)).toEqual(expected);
+    });
+
+    it('computes with the digits of a text beside a number', async () => {
+      if (dialect === 'mariadb') return;
+      expect(await read('CONCAT(10.50 + :x)', '9.5')).toBe('20.00');
+      expect(await read('CONCAT(id + :x)', '0.25')).toBe('5.25');
+      expect(await read('id = 5 AND :x = 9.5', '9.50')).toBe(1);
     });
 
     it('finds booleans in JSON, and no numbers', async () => {
