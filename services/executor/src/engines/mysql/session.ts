@@ -36,18 +36,26 @@ export interface Run {
 /** Any lower limit, such as one of the server's, would cut answers in silence. */
 const noLimit = 'sql_select_limit = 18446744073709551615';
 const ownNames = "NAMES utf8mb4, time_zone = '+00:00'";
-const ownMode = 'STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION';
+/**
+ * The server's own modes by which it refuses values stay. ONLY_FULL_GROUP_BY is none of them: with it, the servers take
+ * `GROUP BY FLOOR(n / :size)` for another expression than the same one in the list of columns.
+ */
+const refusing = ['STRICT_ALL_TABLES', 'NO_ZERO_IN_DATE', 'NO_ZERO_DATE'].map(
+  (mode) => `IF(FIND_IN_SET('${mode}', @@GLOBAL.sql_mode), ',${mode}', '')`,
+);
+/** In the order in which the servers write modes. */
+const ownMode = `CONCAT('STRICT_TRANS_TABLES', ${refusing}, ',ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION')`;
 /** Settings of every session. Names are read from messages, so these must be English. */
 const settings = [
   `SET ${ownNames}, autocommit = 1, lc_messages = 'en_US'`,
-  `SET sql_mode = '${ownMode}', completion_type = 'NO_CHAIN', ${noLimit}`,
+  `SET sql_mode = ${ownMode}, completion_type = 'NO_CHAIN', ${noLimit}`,
 ];
 
 /** Sets how values and statements are read and written, and how many rows. */
-export const restoreValues = protocol.query(`SET ${ownNames}, sql_mode = '${ownMode}', ${noLimit}`);
+export const restoreValues = protocol.query(`SET ${ownNames}, sql_mode = ${ownMode}, ${noLimit}`);
 /** The names of the settings by which values and statements are read that are not the hub's. */
 export const changedValues = `SELECT 'time_zone' FROM DUAL WHERE @@time_zone <> '+00:00'
-  UNION SELECT 'sql_mode' FROM DUAL WHERE @@sql_mode <> '${ownMode}'
+  UNION SELECT 'sql_mode' FROM DUAL WHERE @@sql_mode <> ${ownMode}
   UNION SELECT 'character_set_client' FROM DUAL
     WHERE @@character_set_client <> 'utf8mb4' OR @@character_set_connection <> 'utf8mb4'`;
 

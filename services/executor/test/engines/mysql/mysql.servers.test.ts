@@ -27,6 +27,19 @@ describe.each(servers)('%s', (name, url) => {
     const value = async (expression: string, asked: object = {}) =>
       (await ask(connection, `SELECT ${expression} AS v`, asked)).data[0]?.v;
 
+    it('keeps the modes by which the server refuses values, and computes groups of variables', async () => {
+      const read = await ask(connection, 'SELECT @@GLOBAL.sql_mode AS own, @@sql_mode AS used');
+      const { own, used } = read.data[0] as { own: string; used: string };
+      const kept = ['STRICT_ALL_TABLES', 'NO_ZERO_IN_DATE', 'NO_ZERO_DATE'].filter((mode) =>
+        own.split(',').includes(mode),
+      );
+      expect(used.split(',').sort()).toEqual(
+        ['ERROR_FOR_DIVISION_BY_ZERO', 'NO_ENGINE_SUBSTITUTION', 'STRICT_TRANS_TABLES', ...kept].sort(),
+      );
+      const grouped = 'SELECT FLOOR(a / ?) AS v FROM (SELECT 7 AS a) AS t GROUP BY FLOOR(a / ?)';
+      expect((await ask(connection, grouped, { params: [2, 2] })).data).toEqual([{ v: 3 }]);
+    });
+
     it.each<[string, unknown]>([
       ['NULL', null],
       ['1', 1],
