@@ -25,7 +25,7 @@ export function outlineOf(text: string, engine: EngineName, declared: ReadonlySe
 function outlineOfSql(text: string, dialect: Dialect, declared: ReadonlySet<string>): Outline {
   const tokens = readTokens(text, dialect, (name) => declared.has(name));
   const names = [...new Set(tokens.filter(({ kind }) => kind === 'variable').map((token) => token.text))];
-  const lists = findPlaceholders(tokens, names).filter(({ list }) => list !== undefined);
+  const lists = findPlaceholders(tokens, names, dialect).filter(({ list }) => list !== undefined);
   const verb = findVerb(tokens)?.text ?? '';
   return {
     command: verb === 'DESC' ? 'DESCRIBE' : kindOf(verb) && verb,

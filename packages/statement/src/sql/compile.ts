@@ -107,7 +107,7 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
   const declarations = names.map((name) => declare(name, declared.get(name)));
   const known = new Set([...names, ...declared.keys()]);
   const end = tokens.at(-1)?.end ?? 0;
-  const placeholders = findPlaceholders(tokens, names);
+  const placeholders = findPlaceholders(tokens, names, options.dialect);
   const isListPlace = ({ list }: Placeholder) =>
     list !== undefined && (writer.expandsLists || list.size === 1);
   const castsJson = options.dialect === 'mysql';

@@ -84,13 +84,15 @@ interface Level {
   assigns: boolean;
   /** The number of BETWEEN whose AND is still to come. */
   betweens: number;
-  /** Undefined until asked for. */
+  /** Whether the whole is compared, and whether a call of a function is a part of JSON. Undefined until asked for. */
   isCompared: boolean | undefined;
+  isJsonPart: boolean | undefined;
 }
 
 /** Reads the tokens once. Its methods take time that does not depend on the depth of the parentheses. */
 export class Places {
   readonly #tokens: readonly Token[];
+  readonly #mergesJson: boolean;
   readonly #levels: Level[] = [];
   /** For each token, the number of commas in front of it in its parentheses. */
   readonly #positions: number[] = [];
@@ -98,8 +100,10 @@ export class Places {
   readonly #assignments = new Set<number>();
   readonly #betweenAnds = new Set<number>();
 
-  constructor(tokens: readonly Token[]) {
+  /** `mergesJson`: true if COALESCE and such functions keep JSON and booleans for the JSON that they are a part of. */
+  constructor(tokens: readonly Token[], mergesJson: boolean) {
     this.#tokens = tokens;
+    this.#mergesJson = mergesJson;
     const open: Level[] = [newLevel(-1)];
     for (const [i, token] of tokens.entries()) {
       if (isSymbol(token, ')') && open.length > 1) (open.pop() as Level).close = i;
@@ -173,16 +177,37 @@ export class Places {
   }
 
   #isJsonPart(i: number): boolean {
-    if (isWord(this.#tokens[i + 1], 'MEMBER')) return true;
-    const [first, step] = building.get(this.#callOf(i)) ?? [Infinity, 1];
-    const position = this.#positions[i] as number;
-    return position >= first && (position - first) % step === 0;
+    let [from, to] = [i, i];
+    const inside: Level[] = [];
+    let isPart: boolean | undefined;
+    do {
+      // A subquery that is nothing but the value.
+      if (isWord(this.#tokens[from - 1], 'SELECT') && isSymbol(this.#tokens[to + 1], ')')) from--;
+      const level = this.#levels[from] as Level;
+      const { open, close, commas } = level;
+      const call = this.#tokens[open - 1];
+      const position = this.#positions[from] as number;
+      if (isWord(this.#tokens[to + 1], 'MEMBER')) isPart = true;
+      else if (open < 0 || close === undefined || !this.#isElement(from, to)) isPart = false;
+      else if (!isCall(call)) {
+        if (commas > 0) isPart = false;
+        else [from, to] = [open, close];
+      } else if (buildsOf(call, position)) isPart = true;
+      else if (!this.#mergesJson || position < (merging.get(nameOf(call)) ?? Infinity)) isPart = false;
+      else {
+        isPart = level.isJsonPart;
+        inside.push(level);
+        [from, to] = [open - 1, close];
+      }
+    } while (isPart === undefined);
+    for (const level of inside) level.isJsonPart = isPart;
+    return isPart;
   }
 
   /** The function of which the token is a whole argument; empty if there is none. */
   #callOf(i: number): string {
     const call = this.#tokens[(this.#levels[i] as Level).open - 1];
-    return call?.kind === 'word' && this.#isElement(i, i) ? call.text : '';
+    return this.#isElement(i, i) ? nameOf(call) : '';
   }
 
   #listOf(i: number): ListPlace | undefined {
@@ -263,7 +288,16 @@ const newLevel = (open: number): Level => ({
   assigns: false,
   betweens: 0,
   isCompared: undefined,
+  isJsonPart: undefined,
 });
+
+const nameOf = (call: Token | undefined): string => (call?.kind === 'word' ? call.text : '');
+
+/** True if the function makes JSON of the argument at that position. */
+function buildsOf(call: Token | undefined, position: number): boolean {
+  const [first, step] = building.get(nameOf(call)) ?? [Infinity, 1];
+  return position >= first && (position - first) % step === 0;
+}
 
 const isCall = (before: Token | undefined): boolean =>
   before?.kind === 'quoted' || (before?.kind === 'word' && !callless.has(before.text));

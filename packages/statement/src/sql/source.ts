@@ -1,5 +1,6 @@
 /** A parsed SQL text with the positions of its variables: the input of each engine's writer. */
 
+import type { Dialect } from '../types.ts';
 import type { Declaration } from '../values.ts';
 import { rejectAt, type Token } from './lexer.ts';
 import { type Place, Places } from './places.ts';
@@ -32,9 +33,9 @@ export function variableNames(text: string, tokens: Token[]): string[] {
   throw rejectAt(text, beyond.start, `The statement uses variables in more than ${placeholdersMax} places.`);
 }
 
-export function findPlaceholders(tokens: Token[], names: string[]): Placeholder[] {
+export function findPlaceholders(tokens: Token[], names: string[], dialect: Dialect): Placeholder[] {
   const numbers = new Map(names.map((name, number) => [name, number]));
-  const places = new Places(tokens);
+  const places = new Places(tokens, dialect === 'mariadb');
   return tokens.flatMap(({ kind, text, start, end }, i) => {
     const variable = kind === 'variable' ? numbers.get(text) : undefined;
     return variable === undefined ? [] : [{ variable, start, end, ...places.of(i) }];

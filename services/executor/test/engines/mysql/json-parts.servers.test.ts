@@ -35,6 +35,27 @@ describe.each(servers)('a value in JSON_SET on $dialect', ({ dialect, url }) => 
         expect(await set(x, 'json')).toEqual({ a: x, b: [x] });
     });
 
+    it('keeps its JSON type in parentheses and conditions, as with TRUE in the text', async () => {
+      const forms = [
+        '((:x))',
+        '(SELECT :x)',
+        'COALESCE(:x, FALSE)',
+        'IF(1, (:x), FALSE)',
+        'NULLIF(:x, FALSE)',
+      ];
+      const make = async (form: string, context: object) => {
+        const text = `SELECT JSON_OBJECT('a', ${form}) AS doc`;
+        const compiled = compileStatement(text, { dialect, command: 'SELECT', variables: [] });
+        const bound = compiled.bind({ pinnedJson: '', contextJson: JSON.stringify(context) });
+        return (await ask(connection, bound.text, { ...bound, key: `${text} ${bound.key}` })).data[0]?.doc;
+      };
+      for (const form of forms)
+        expect([form, await make(form, { x: true })]).toEqual([
+          form,
+          await make(form.replace(':x', 'TRUE'), {}),
+        ]);
+    });
+
     // MariaDB has no JSON but text.
     if (dialect === 'mysql')
       it('is found again as what it is', async () => {
