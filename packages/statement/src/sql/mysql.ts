@@ -20,7 +20,7 @@ import { type Placeholder, placeholdersMax, type Source } from './source.ts';
 import type { UntypedValue } from './untyped.ts';
 
 /** Stands for an empty list: a subquery without rows, for which even `NULL NOT IN (…)` is true. */
-const noElement = 'SELECT NULL FROM DUAL WHERE FALSE';
+export const noElement = 'SELECT NULL FROM DUAL WHERE FALSE';
 
 /** Tells the places where a value that is declared as JSON is compared. */
 export const comparesJson =
@@ -34,6 +34,10 @@ const json = { cast: 'CAST(? AS JSON)', text: 'JSON_COMPACT(?)' };
 const truth = '(? = TRUE)';
 /** The same for MySQL, which makes `(? = TRUE)` a number where it folds conditions. */
 export const jsonTruth = "CAST(ELT(2 - ?, 'true', 'false') AS JSON)";
+/** For MariaDB, which takes a parameter of TIME and TIMESTAMP for a value without a fraction of a second. */
+const timeText = 'CONCAT(?)';
+/** All that a statement is first written with, longer ones before what they begin with. */
+export const placeholderMarks = [json.cast, json.text, truth, jsonTruth, timeText, '?'];
 
 /** What a statement must say of a value: that it is a boolean (`b`), a list of booleans (`l`) or JSON (`j`). */
 export function kindOf({ type, elementType, isList }: Declaration, value: Value | undefined): string {
@@ -52,7 +56,7 @@ export function writeMysql(source: Source, values: Value[], marks?: ReadonlyMap<
   const isJson = comparesJson(source);
   const markOf = (placeholder: Placeholder) => {
     if (castsJson && isJson(placeholder)) return json.cast;
-    if (!placeholder.isJsonPart) return '?';
+    if (!placeholder.isJsonPart) return placeholder.isTime && !castsJson ? timeText : '?';
     const { variable, list } = placeholder;
     const kind = kindOf(declarations[variable] as Declaration, values[variable]);
     if (kind === '-') return '?';

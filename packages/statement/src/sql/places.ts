@@ -28,6 +28,8 @@ export interface Place {
    * one that `MEMBER OF` looks for in JSON.
    */
   isJsonPart: boolean;
+  /** True for the first argument of TIME or TIMESTAMP. */
+  isTime: boolean;
   /** True for the whole number of a LIMIT or OFFSET. */
   isLimit: boolean;
   role: Role;
@@ -58,6 +60,7 @@ const callless = new Set([
 ]);
 const operators = new Set(['+', '-', '*', '/', '%']);
 const operatorWords = new Set(['DIV', 'MOD']);
+const timeFunctions = new Set(['TIME', 'TIMESTAMP']);
 const rowWords = new Set(['VALUES', 'VALUE']);
 const endsAssignments = new Set(['WHERE', 'ORDER', 'LIMIT', 'FROM', 'SELECT', 'RETURNING', 'HAVING']);
 /** The functions that make JSON, the first of their arguments that is a value, and how many further on the next is. */
@@ -145,7 +148,8 @@ export class Places {
     const isWhole = list !== undefined || isCompared || isLimit || this.#isStored(i);
     const isPart = isMerged || this.#isOperator(i - 1) || this.#isOperator(i + 1);
     const role = isWhole ? 'whole' : isPart ? 'part' : 'other';
-    return { list, isCompared, isMerged, isJsonPart: this.#isJsonPart(i), isLimit, role };
+    const isTime = timeFunctions.has(this.#callOf(i)) && this.#positions[i] === 0;
+    return { list, isCompared, isMerged, isJsonPart: this.#isJsonPart(i), isTime, isLimit, role };
   }
 
   /** The whole value of `SET column = :name`, or of a column in `VALUES (…)`. */

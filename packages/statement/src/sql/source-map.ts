@@ -2,6 +2,7 @@
 
 import type { SqlFault } from '@datahub/service-kit/call/error';
 import { lineAndColumn } from './lexer.ts';
+import { noElement, placeholderMarks } from './mysql.ts';
 
 /**
  * Walks both texts up to the position: they differ only where a variable was replaced by a placeholder. A position inside
@@ -23,8 +24,12 @@ function offsetOf(text: string, line: number, column: number): number {
   return start + [...text.slice(start)].slice(0, column - 1).join('').length;
 }
 
-const placeholderAt =
-  / ?\(?\$(\d+)|= ANY \(|<> ALL \(|SELECT NULL FROM DUAL WHERE FALSE|\?(?:,\?)*|\(\? = TRUE\)(?:,\(\? = TRUE\))*|JSON_COMPACT\(\?\)|CAST\(\? AS JSON\)(?:,CAST\(\? AS JSON\))*|CAST\(ELT\(2 - \?, 'true', 'false'\) AS JSON\)(?:,CAST\(ELT\(2 - \?, 'true', 'false'\) AS JSON\))*/y;
+const escaped = (text: string) => text.replaceAll(/[()?$]/g, '\\$&');
+const marks = placeholderMarks.map(escaped).map((mark) => `${mark}(?:,${mark})*`);
+const placeholderAt = new RegExp(
+  [' ?\\(?\\$(\\d+)|= ANY \\(|<> ALL \\(', noElement, ...marks].join('|'),
+  'y',
+);
 const castAt = /::(?:double precision|[a-z]+)(?:\[\])?/y;
 const variableAt = /:[A-Za-z_]\w*|\{\{\s*\w+\s*\}\}|(NOT\s+)?IN\s*\(\s*/iy;
 
