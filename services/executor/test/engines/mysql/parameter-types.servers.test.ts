@@ -96,7 +96,11 @@ describe.each(servers)('a text beside another value on $dialect', ({ dialect, ur
       ['(SELECT r + 0 FROM (SELECT :x AS r) AS u)', `1${'0'.repeat(40)}`, `1${'0'.repeat(40)}`],
       ['CAST(:x AS SIGNED)', '"1.5"', 1],
       ['TIME(:x)', '"10:11:12"', '10:11:12'],
-      ["CAST(TIME(:x) AS CHAR) = '10:11:12.500000' OR CAST(TIME(:x) AS CHAR) = '10:11:12.5'", '"10:11:12.5"', 1],
+      [
+        "CAST(TIME(:x) AS CHAR) = '10:11:12.500000' OR CAST(TIME(:x) AS CHAR) = '10:11:12.5'",
+        '"10:11:12.5"',
+        1,
+      ],
       ['TIMESTAMP(:x)', '"2026-03-04 05:06:07.5"', '2026-03-04T05:06:07.500'],
       ["LEFT('abc', :x)", '"1.5"', 'a'],
       ["CAST(CAST('2026-01-01' AS DATE) + INTERVAL :x DAY AS CHAR)", '"1.5"', '2026-01-02'],
