@@ -39,8 +39,7 @@ const textsMax = 64;
 const textsCharactersMax = 8_192;
 
 interface Writer {
-  /** MySQL: with the marks for some placeholders, by their places. */
-  write(source: Source, values: Value[], marks?: ReadonlyMap<number, string>): string;
+  write(source: Source, values: Value[]): string;
   /** Throws SQL_REJECTED if the engine cannot bind the values. */
   params(source: Source, values: Value[]): BoundValue[];
   /** Throws CONTEXT_INVALID for values in LIMIT and OFFSET that the engine would take for others. */
@@ -125,9 +124,7 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
     const untyped = writer.untyped?.(source, values, params);
     const inferred = { ...(untyped && { untyped }), ...(infersTypes && { infersTypes }) };
     const bound = { key, text: textFor(key, values), params, ...inferred };
-    if (!castsJson) return bound;
-    const textWith: BoundStatement['textWith'] = (marks) => writer.write(source, values, marks);
-    return { ...bound, textWith, roles: () => mysqlRoles(source, values) };
+    return castsJson ? { ...bound, ...markable(source, values) } : bound;
   };
   return {
     kind,
@@ -158,6 +155,12 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
       toStored({ stored: text, run, isCast: (n) => isCast(declarations[n - 1]) }, fault),
   };
 }
+
+/** What MySQL's types of parameters may change. */
+const markable = (source: Source, values: Value[]): Pick<BoundStatement, 'textWith' | 'roles'> => ({
+  textWith: (marks) => writeMysql(source, values, marks),
+  roles: () => mysqlRoles(source, values),
+});
 
 function valuesOf(
   source: Source,

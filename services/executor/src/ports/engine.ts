@@ -138,9 +138,8 @@ export interface Statement {
   untyped?: readonly UntypedValue[];
   /** True if a variable has no type, so that the database infers it; PostgreSQL only. */
   infersTypes?: boolean;
-  /** The text with other marks than `?` for some parameters, by their places; MySQL only. */
+  /** MySQL only: the text with other marks than `?` for some parameters, and the first letter of the role of each. */
   textWith?(marks: ReadonlyMap<number, string>): string;
-  /** The first letter of what becomes of each parameter: `whole`, `part` or `other`; MySQL only. */
   roles?(): string;
   /** `read` runs in a read-only transaction that is rolled back, `write` in its own one, `standalone` in none. */
   kind: 'read' | 'write' | 'standalone';
