@@ -17,11 +17,13 @@ export function conclude(watch: WatchDoc, before: WatchStateDoc, found: Found): 
   const isSame = isAbout(before.basis, watch);
   const level = isSame ? before.level : undefined;
   const metRuns = isSame ? before.metRuns : 0;
-  const kept = { ...(level === undefined ? {} : { level }), metRuns };
+  // The level stays what was seen last. A run without rows neither meets the condition nor fails to.
+  const kept = { ...(isSame ? { basis } : {}), ...(level === undefined ? {} : { level }), metRuns };
+  if (found.outcome === 'skipped')
+    return { state: { ...kept, isFailing: before.isFailing }, type: undefined };
   if (found.outcome !== 'ok') {
     const type = before.isFailing ? undefined : 'watch.failed';
-    // The level stays what was seen last. A run without rows neither meets the condition nor fails to.
-    return { state: { ...(isSame ? { basis } : {}), ...kept, isFailing: 1 }, type };
+    return { state: { ...kept, isFailing: 1 }, type };
   }
   if (watch.when === 'condition') return concludeCondition(watch, { basis, level, metRuns }, found);
   return { state: { basis, metRuns: 0, isFailing: 0 }, type: typeOf(watch, before, found) };

@@ -66,6 +66,8 @@ export interface TickLease {
   runId: string;
   /** What the watch was about when the tick was taken. */
   basis?: string;
+  /** The columns whose values it told then. */
+  include?: readonly string[];
   /** The due time of the tick. */
   tick: number;
   manual: boolean;

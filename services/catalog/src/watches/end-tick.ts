@@ -180,8 +180,10 @@ export async function endTick(catalog: Catalog, accountId: string, request: EndT
     if (watch === null) throw new HubError('CONFLICT', 'The watch was deleted.');
     const isAnew =
       found.changes !== undefined && !(await isComparedWithSame(catalog, state, { watch, found }));
-    const told = isAnew ? { changes: undefined, toldNdjson: Buffer.alloc(0) } : { toldNdjson };
-    const kept = await keepRows(catalog, { accountId, watchId, lease }, { snapshot, ...told });
+    // Columns that were taken out of `include` meanwhile must not leave the hub.
+    const mayTell = lease.include?.every((column) => watch.include.includes(column)) !== false;
+    const told = isAnew || !mayTell ? Buffer.alloc(0) : toldNdjson;
+    const kept = await keepRows(catalog, { accountId, watchId, lease }, { snapshot, toldNdjson: told });
     const compared = isAnew ? { ...found, changes: undefined } : found;
     const isWritten = await endLease(catalog, state, { watch, lease, found: compared, kept });
     return isWritten ? { ...kept, runId: lease.runId, runs: state.runs } : overtaken;

@@ -81,6 +81,7 @@ async function leaseTick(
     startedAt: now,
     writes: isWriting,
     basis: basisOf(watch),
+    include: watch.include,
   };
   const change = {
     lease,

@@ -42,6 +42,36 @@ export function describeTelling(name: string, open: () => Promise<CatalogStore>)
       expect(await list({ after: second, limit: 1 })).toEqual([third]);
       expect(await list({ newest: true, limit: 3 })).toEqual([fourth, third, second]);
     });
+
+    it('tells no values of columns that were taken out while the run went on', async () => {
+      const watchId = await at.create(everyTen, { when: 'always', include: ['id', 'name'] });
+      const rowsAfter = async (include: string[]) => {
+        const watch = await at.store.watches.get('a', watchId);
+        if (watch === null) throw new Error('It was created.');
+        const { runId } = await at.calls.runWatch({ watchId }, at.ctx());
+        const [tick] = await at.take();
+        await at.store.watches.replace({ ...watch, include, version: watch.version + 1 });
+        await at.end(tick as TakenTick, { toldNdjson: Buffer.from('{"id":1,"name":"x"}\n') });
+        const { run } = await at.calls.getWatchRun({ watchId, runId }, at.ctx());
+        return run?.hasRows;
+      };
+      expect(await rowsAfter(['id', 'name', 'more'])).toBe(true);
+      expect(await rowsAfter(['id'])).toBe(false);
+    });
+
+    it('tells nothing of a run that was stopped because the watch was paused', async () => {
+      const watchId = await at.create(everyTen, { when: 'always' });
+      const endWith = async (outcome: string) => {
+        await at.calls.runWatch({ watchId }, at.ctx());
+        const [tick] = await at.take();
+        await at.end(tick as TakenTick, { outcome });
+        return at.eventsOf();
+      };
+      expect(await endWith('skipped')).toEqual([]);
+      expect(await endWith('failed')).toEqual(['watch.failed']);
+      expect(await endWith('skipped')).toEqual(['watch.failed']);
+      expect((await at.store.watchStates.get('a', watchId))?.isFailing).toBe(1);
+    });
   });
 }
 

@@ -116,7 +116,8 @@ async function execute(
     const isLost = err instanceof HubError && err.lost === true;
     const isStopped = stop.aborted || err instanceof PlaceLost || err instanceof Untold;
     const isUnknown = writes && (code === 'OUTCOME_UNKNOWN' || isLost || isStopped);
-    const outcome = isUnknown ? 'unknown' : 'failed';
+    // It was paused, or may no longer run.
+    const outcome = isUnknown ? 'unknown' : stop.aborted ? 'skipped' : 'failed';
     const detail = cutText(message, detailCharactersMax).toWellFormed();
     return { outcome, code, detail, queryVersion: version.number, toldNdjson: Buffer.alloc(0) };
   }
