@@ -48,6 +48,9 @@ export function int64Of(text: string): number | bigint | undefined {
   return scaled && toInt64(scaled);
 }
 
+/** The digits of a whole number such as 1.0 or 1e3, or the text if it is none of 64 bits. */
+export const wholeDigits = (text: string): string => String(int64Of(text) ?? text);
+
 /** The digits without an exponent, if there are at most `digitsMax`, and at most `scaleMax` of them after the point. */
 export function toPlainDigits(
   { sign, digits, exponent }: Scaled,

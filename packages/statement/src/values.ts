@@ -6,7 +6,7 @@ import { cutText, listElementsMax } from '@datahub/contract/limits';
 import { describeFaults, type FieldFault, faultsMax, fieldName } from '@datahub/contract/validation-error';
 import type { Variable } from '@datahub/proto/catalog/v1/catalog';
 import { HubError } from '@datahub/service-kit/call/error';
-import { canonicalNumber, int64Of } from './exact-number.ts';
+import { canonicalNumber, int64Of, wholeDigits } from './exact-number.ts';
 import { canonicalTimestamp, isDay, isMoment } from './timestamps.ts';
 
 /** A number that a double cannot hold exactly. */
@@ -49,7 +49,10 @@ export function toScalar(value: Value, type: string | undefined): BoundValue {
   if (value === null) return null;
   if (type === 'json' || type === 'json[]') return toJsonText(value);
   // 1.0 and 1e3 are whole numbers in JSON, but databases do not accept them as integers.
-  if (value instanceof ExactNumber) return type?.startsWith('integer') ? Number(value.text) + 0 : value.text;
+  if (value instanceof ExactNumber) {
+    if (type?.startsWith('integer')) return Number(value.text) + 0;
+    return type?.startsWith('bigint') ? wholeDigits(value.text) : value.text;
+  }
   return typeof value === 'object' ? toJsonText(value) : value;
 }
 
@@ -265,7 +268,7 @@ function faultOfType(type: string, value: Value): string | undefined {
       const isText =
         typeof value === 'string' || ((type === 'bigint' || type === 'decimal') && isNumeric(value));
       // Called for primitives only: `toString` of a caller's object need not be a function.
-      const fits = () => rule?.fits(value instanceof ExactNumber ? value.text : String(value));
+      const fits = () => rule?.fits(String(toScalar(value, type)));
       return rule === undefined || (isText && fits()) ? undefined : rule.must;
     }
   }

@@ -4,7 +4,7 @@
  */
 
 import type { FieldFault } from '@datahub/contract/validation-error';
-import { int64Of } from '../exact-number.ts';
+import { wholeDigits } from '../exact-number.ts';
 import { ExactNumber, toJsonText, type Value } from '../values.ts';
 
 export interface UntypedValue {
@@ -59,6 +59,3 @@ function elementText(value: Value, array: { readonly elements: Expected }): stri
 /** An element of an array in PostgreSQL's notation. */
 export const quoteElement = (text: string): string =>
   `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
-
-/** 1.0 and 1e3 are whole numbers in JSON, but the database does not accept them as integers. */
-const wholeDigits = (text: string): string => String(int64Of(text) ?? text);

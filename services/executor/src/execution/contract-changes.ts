@@ -137,16 +137,19 @@ const wider: Record<string, readonly string[]> = {
   date: ['timestamp'],
 };
 
+/** Also of lists of both. */
+const isWider = (next: string, old: string): boolean =>
+  next.endsWith('[]') === old.endsWith('[]') &&
+  wider[old.replace('[]', '')]?.includes(next.replace('[]', '')) === true;
+
 function compareVariables(
   from: DescribedVariable,
   to: DescribedVariable,
   declared: { old: string | undefined; next: string | undefined },
 ): Change[] {
+  const { old = '', next } = declared;
   // For a type that it inferred, the database may accept other values, too.
-  const isNarrower = () =>
-    declared.next !== undefined &&
-    declared.next !== declared.old &&
-    wider[declared.old ?? '']?.includes(declared.next) !== true;
+  const isNarrower = () => next !== undefined && next !== old && !isWider(next, old);
   return [
     ...changed('type', [from.type, to.type], isNarrower),
     ...changed('list', [from.list, to.list], () => true),

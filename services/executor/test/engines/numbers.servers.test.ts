@@ -78,6 +78,14 @@ describe.each(servers)('numbers on $engine', ({ engine, url }) => {
       }
     });
 
+    it.each(['integer', 'bigint'])('are whole in every spelling of JSON, declared as %s', async (type) => {
+      const one = compile('SELECT count(*) AS n FROM hub_numbers WHERE id = :a', { a: type });
+      for (const a of ['100', '100.0', '1e2', '1.00e2'])
+        expect(rowOf(await one(`{"a":${a}}`)), a).toEqual({ n: 1 });
+      const listed = compile('SELECT count(*) AS n FROM hub_numbers WHERE id IN (:a)', { a: `${type}[]` });
+      expect(rowOf(await listed('{"a":[7.0,8,1e1]}'))).toEqual({ n: 3 });
+    });
+
     it.each(['number', 'decimal', undefined])('find the same rows, declared as %s', async (type) => {
       const equal = compile('SELECT count(*) AS n FROM hub_numbers WHERE d = :a', { a: type });
       for (const a of ['7.5', '7.50', '75e-1', '0.75e1', '7.500000000000000000000000'])

@@ -106,6 +106,7 @@ test('variables: a declared type may become wider', () => {
       declared ? [{ key: 'x', type: type as string }] : [],
     );
   expect(shown(typed('integer'), typed('bigint'))).toEqual(['x changed type']);
+  expect(shown(typed('integer[]'), typed('bigint[]'))).toEqual(['x changed type']);
   expect(shown(typed('bigint'), typed('integer'))).toEqual(['x changed type breaking']);
   expect(shown(typed('varchar', false), typed('text', false))).toEqual(['x changed type']);
   expect(shown(typed('text', false), typed('string'))).toEqual(['x changed type breaking']);
