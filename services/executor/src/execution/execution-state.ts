@@ -21,6 +21,8 @@ import {
   timedOut,
   withoutValues,
 } from './execution-error.ts';
+import { hiddenValues, withoutHidden } from './hidden-values.ts';
+import { keyLimits } from './key-limits.ts';
 import type { PreparedQuery } from './prepare.ts';
 
 /** How long an answer may take in all if its client reads slowly, and the least rate of such a client. */
@@ -242,7 +244,13 @@ export class Execution implements ExecutionReply, ErrorMapping {
     const { params = [], session = [], text } = this.statement ?? {};
     // The names before the dot are those of the query's author, whose path and role are no values.
     const settings = session.flatMap(([name, value]) => (name.includes('.') ? [value] : []));
-    return withoutValues(this.prepared?.nameVariables(message) ?? message, [...params, ...settings], text);
+    const named = this.prepared?.nameVariables(message) ?? message;
+    const hidden = hiddenValues({
+      variables: this.query?.variables ?? [],
+      contextJson: this.request.contextJson,
+      pinnedJson: keyLimits.context(this.ctx.principal?.limits),
+    });
+    return withoutHidden(withoutValues(named, [...params, ...settings], text), hidden, text);
   }
 
   /** Replaces CANCELLED with the reason for the cancel: the caller left, or the deadline passed. */
