@@ -8,6 +8,7 @@ import { type Catalog, loadQuery, notFound } from '../catalog.ts';
 import type { QueryDoc } from '../documents.ts';
 import { type VersionedChange, withoutNames } from '../query.ts';
 import { findVersion, listOlder, readOlder, stampOf } from '../query-version.ts';
+import { secretsOf, withoutDefaults } from '../secret-variables/kept-secrets.ts';
 import { changeQuery } from './query-changes.ts';
 import { toQuery } from './to-proto.ts';
 
@@ -23,7 +24,8 @@ export function createQueryVersionCalls(catalog: Catalog) {
       const older = await readOlder(store, present, { offset: first - 1, limit: Math.max(0, end - first) });
       const queries = older.map(({ query }) => query);
       if (offset === 0 && end > 0) queries.unshift(present);
-      return { versions: queries.map(toVersion), total };
+      const secrets = secretsOf(present.context);
+      return { versions: queries.map((query) => toVersion(withoutDefaults(query, secrets))), total };
     },
 
     restoreQuery: ({ queryId, number, ...expected }, ctx) => {

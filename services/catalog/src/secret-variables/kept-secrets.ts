@@ -1,11 +1,11 @@
-/** No watch and no board keeps the value of a variable that is declared as secret. */
+/** No watch and no board keeps the value of a variable that is declared as secret, and no version of the query shows it. */
 
 import { elementsOf, membersOf, objectOf as toObject } from '@datahub/contract/json-text';
 import type { FieldPath } from '@datahub/contract/validation-error';
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from '../catalog.ts';
 import { type Checker, createChecker, parseJson } from '../check.ts';
-import type { BoardDoc, QueryDoc } from '../documents.ts';
+import type { BoardDoc, QueryDoc, VariableDoc } from '../documents.ts';
 import { findBatches } from '../pagination.ts';
 import type { CatalogStore } from '../store.ts';
 
@@ -115,6 +115,13 @@ export async function requireNotKept(
 /** The names of the secret variables. */
 export const secretsOf = (context: QueryDoc['context']): Set<string> =>
   new Set(context.flatMap(({ key, secret }) => (secret ? [key] : [])));
+
+/** The query without the defaults that these variables had before they became secret. */
+export function withoutDefaults(query: QueryDoc, names: ReadonlySet<string>): QueryDoc {
+  const shown = ({ valueJson, ...rest }: VariableDoc): VariableDoc =>
+    valueJson === undefined || names.has(rest.key) ? rest : { ...rest, valueJson };
+  return names.size === 0 ? query : { ...query, context: query.context.map(shown) };
+}
 
 function faultsOf(
   check: Checker,
