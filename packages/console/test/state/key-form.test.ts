@@ -1,3 +1,4 @@
+import { withheldValue } from '@datahub/contract/key-limits';
 import { expect, it } from 'vitest';
 import type { Key } from '../../src/api/types.ts';
 import { bodyOf, changeOf, emptyKey, formOf, hasWrongNumber } from '../../src/state/key-form.ts';
@@ -79,4 +80,13 @@ it('takes no number of days that ends beyond four digits of the year', () => {
   expect(changeOf(key, { ...formOf(key), days: '100000000' }, now)).toEqual({});
   expect(hasWrongNumber({ ...form, days: '999999' })).toBe(false);
   expect(hasWrongNumber({ ...form, days: '', maxRows: '9'.repeat(400) })).toBe(true);
+});
+
+it('sends back the mark of a pinned value that is not shown', () => {
+  const hidden = { ...key, limits: { context: { token: withheldValue, tenant: 1 } } } as unknown as Key;
+  const { pinned, ...form } = formOf(hidden);
+  const changed = pinned.map(([name, value]): [string, string] => [name, name === 'tenant' ? '2' : value]);
+  expect(changeOf(hidden, { ...form, pinned: changed }, now)).toEqual({
+    limits: { context: { token: withheldValue, tenant: 2 } },
+  });
 });

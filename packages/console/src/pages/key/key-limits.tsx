@@ -1,5 +1,6 @@
 /** The part of the form of a key that limits what its scopes allow. */
 
+import { withheldValue } from '@datahub/contract/key-limits';
 import { callJson, part } from '../../api/client.ts';
 import type { TreeNode } from '../../api/types.ts';
 import { daysMax, hasWrongNumber, type PartProps } from '../../state/key-form.ts';
@@ -81,6 +82,8 @@ function Pinned({ form, set }: PartProps) {
       <p class="hint">
         Values that users of the key cannot change, such as the tenant
         {names.size > 0 && ` (${[...names].join(', ')})`}.
+        {form.pinned.some(([, value]) => value === withheldValue) &&
+          ` ${withheldValue} stands for a secret value, which stays.`}
       </p>
       <Pairs
         pairs={form.pinned}
