@@ -47,6 +47,28 @@ describe.each(engines)('a declared variable on %s', (engine) => {
 
   const run = (queryId: string, context?: object) => api.post('/v1/queries/execute', { queryId, context });
 
+  const repeating: Record<string, string> = {
+    postgres: 'make_date(:pin, 13, 40)',
+    mysql: "ST_SRID(ST_GeomFromText('POINT(1 1)'), :pin)",
+  };
+  it.skipIf(repeating[engine] === undefined)(
+    'is in no message of the database if it is secret, or if the key sets it',
+    async () => {
+      const of = (secret: boolean) =>
+        store(`SELECT ${repeating[engine]}`, { context: [{ key: 'pin', type: 'integer', secret }] });
+      const detailOf = async (queryId: string, context: object, key?: string) => {
+        const { status, body } = await api.post('/v1/queries/execute', { queryId, context }, { key });
+        return [status, body.detail.includes('748392')];
+      };
+      const [secret, plain] = [await of(true), await of(false)];
+      expect(await detailOf(plain, { pin: 748_392 })).toEqual([422, true]);
+      expect(await detailOf(secret, { pin: 748_392 })).toEqual([422, false]);
+      const limits = { queryIds: [plain], context: { pin: 748_392 } };
+      const { key } = await api.ok(api.post('/v1/keys', { name: 'pins', limits }));
+      expect(await detailOf(plain, {}, key)).toEqual([422, false]);
+    },
+  );
+
   it('means one moment by a declared timestamp in a comparison, and refuses one that does not exist', async () => {
     const moment =
       engine === 'postgres' ? "TIMESTAMP '2026-01-02 00:00:00'" : "TIMESTAMP'2026-01-02 00:00:00'";
