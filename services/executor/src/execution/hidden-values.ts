@@ -5,6 +5,8 @@ import type { QueryDefinition } from '../definitions/definition.ts';
 
 /** Shorter ones cannot be told from words and numbers of the message. */
 const charactersMin = 3;
+/** Of a list. More would take long. */
+const elementsMax = 1_000;
 const special = /[\\^$.*+?()[\]{}|/-]/g;
 
 interface Hiding {
@@ -23,7 +25,7 @@ export function hiddenValues({ variables, contextJson, pinnedJson }: Hiding): st
     ...secrets.flatMap((key) => sent?.get(key) ?? []),
   ];
   return all
-    .flatMap((json) => (json.startsWith('[') ? elementsOf(json) : [json]))
+    .flatMap((json) => (json.startsWith('[') ? elementsOf(json, { max: elementsMax }) : [json]))
     .flatMap((json) =>
       /^["\d-]/.test(json) ? [String(json.startsWith('"') ? JSON.parse(json) : json)] : [],
     );
@@ -32,14 +34,16 @@ export function hiddenValues({ variables, contextJson, pinnedJson }: Hiding): st
 /** Replaces these values where a message has them without quotes, unless the text of the statement has them. */
 export function withoutHidden(message: string, values: readonly string[], text = ''): string {
   let told = message;
+  let lower = told.toLowerCase();
   for (const value of values) {
     const [line = ''] = value.replace(/^-/, '').split('\n');
     if (line.trim().length < charactersMin || text.includes(line)) continue;
-    // A list can have tens of thousands, for which expressions take long.
-    if (line.length > told.length || !told.toLowerCase().includes(line.toLowerCase())) continue;
+    // Expressions take longer.
+    if (line.length > lower.length || !lower.includes(line.toLowerCase())) continue;
     const isNumber = /^\d+(\.\d+)?$/.test(line);
     const written = `${line.replace(special, String.raw`\$&`)}${isNumber ? String.raw`(?:\.0+)?` : ''}`;
     told = told.replace(new RegExp(String.raw`(?<!\w)${written}(?!\w)`, 'gi'), '…');
+    lower = told.toLowerCase();
   }
   return told;
 }
