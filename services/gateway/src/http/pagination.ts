@@ -1,10 +1,11 @@
 /** Reads `offset` and `limit`, and sets the headers that link to the other pages. */
 
+import { pageItemsMax } from '@datahub/contract/limits';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Fault, RequestError } from './request-error.ts';
 
 export interface Paging {
-  /** The limit if the caller sends none. Undefined returns the whole list. */
+  /** The limit if the caller sends none. Undefined returns the whole list, up to `pageItemsMax`. */
   limitDefault?: number;
   /** A higher limit is reduced to this. */
   limitMax: number;
@@ -38,7 +39,9 @@ export function readPage(request: FastifyRequest, paging: Paging): Page {
 /** Sets `X-Total-Count`, and `Link` with first, prev, next and last if a limit applies. */
 export function setPageHeaders(reply: FastifyReply, page: Page, total: number): void {
   reply.header('x-total-count', String(total));
-  const { offset, limit } = page;
+  const { offset } = page;
+  const isWhole = page.limit === undefined && total - offset <= pageItemsMax;
+  const limit = isWhole ? undefined : (page.limit ?? pageItemsMax);
   if (limit === undefined || limit === 0) return;
   const link = (at: number, rel: string) =>
     toLink(reply.request, { parameters: { offset: String(at), limit: String(limit) }, rel });
