@@ -202,7 +202,7 @@ export function requireNoIdempotencyKey({ method, headers, context: { route } }:
   if (takesIdempotencyKey(route) || (isReading(route) && keyRefusal === undefined)) return;
   const detail =
     keyRefusal ??
-    `applies to POST only. A ${method} can be repeated; with If-Match it changes one version only`;
+    `applies to POST only. A ${method} can be repeated${route.versioned ? '; with If-Match it changes one version only' : ''}`;
   throw validationError([{ pointer: 'header/idempotency-key', detail }]);
 }
 

@@ -71,7 +71,7 @@ interface RouteMembers {
   query?: string[];
   /** True for a route of the reference API, which ignores unknown query parameters. Other routes refuse them. */
   reference?: true;
-  /** `If-Match` applies, for the documentation. */
+  /** `If-Match` applies. */
   versioned?: boolean;
   /** True if the answer can have megabytes: like a list, it waits for a place. */
   largeAnswer?: boolean;
