@@ -85,11 +85,13 @@ export const events: Command = {
   },
 };
 
+/** The largest page. */
+const deliveriesMax = 200;
 const states = ['pending', 'delivered', 'failed'] as const;
 
 export const listDeliveries: Command = {
   name: 'deliveries list',
-  summary: 'Lists deliveries to destinations, newest first.',
+  summary: 'Lists the newest 200 deliveries to destinations.',
   options: {
     destination: { type: 'string', value: 'DESTINATION_ID', help: 'Only those of one destination.' },
     state: {
@@ -106,8 +108,15 @@ export const listDeliveries: Command = {
     const query = {
       ...(destinationId === undefined ? {} : { destinationId }),
       ...(state === undefined ? {} : { state }),
+      limit: deliveriesMax,
     };
-    printRows(context, await hub.call('GET /v1/deliveries', { query }));
+    let total = 0;
+    const onResponse = ({ headers }: Response) => {
+      total = Number(headers.get('x-total-count') ?? 0);
+    };
+    const found = await hub.call('GET /v1/deliveries', { query, onResponse });
+    printRows(context, found);
+    if (total > found.length) note(context, `These are the newest ${found.length} of ${total} deliveries.`);
   },
 };
 
