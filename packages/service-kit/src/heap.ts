@@ -6,9 +6,12 @@ import { HubError } from './call/error.ts';
 
 /** Bytes of buffers after which a minor GC runs. */
 const notedMax = 12_582_912;
+/** Bytes of buffers that a minor GC no longer frees, after which a full one runs. */
+const notedOldMax = 67_108_864;
 
 let collect: ((options: { type: 'minor' | 'major' }) => void) | undefined;
 let noted = 0;
+let notedOld = 0;
 /** The share of the heap that is taken, when that was read, and since when it has been nearly full. */
 let taken = { share: 0, readAt: Number.NEGATIVE_INFINITY, fullSince: Number.POSITIVE_INFINITY };
 
@@ -35,6 +38,17 @@ export function noteBuffers(bytes: number): void {
   if (noted < notedMax) return;
   noted = 0;
   collect?.({ type: 'minor' });
+}
+
+/**
+ * Counts bytes of buffers that waited for a slow reader and are garbage now. V8 would leave some 300 MiB of them, also in
+ * a process that rests. A full GC takes 20 to 100 ms.
+ */
+export function noteOldBuffers(bytes: number): void {
+  notedOld += bytes;
+  if (notedOld < notedOldMax) return;
+  notedOld = 0;
+  collect?.({ type: 'major' });
 }
 
 /**

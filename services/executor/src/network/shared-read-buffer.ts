@@ -107,6 +107,12 @@ export class Carry {
     this.#joined = undefined;
   }
 
+  /** Frees what has arrived of a long message, whose rest will not come. */
+  close(): void {
+    if (this.#collected !== undefined) freeBuffer(this.#collected);
+    this.#collected = undefined;
+  }
+
   /** Keeps the message that begins at `at`. It has `needed` bytes in total, or 0 if that is not known yet. */
   keep(bytes: Buffer, at: number, needed: number): void {
     this.#needed = needed;
@@ -126,6 +132,7 @@ export class Carry {
     if (this.#collectedBytes > all.length) {
       all = Buffer.allocUnsafeSlow(Math.max(this.#needed + restBytes, this.#collectedBytes));
       collected.copy(all, 0, 0, before);
+      freeBuffer(collected);
     }
     bytes.copy(all, before);
     this.#collected = wasWhole ? undefined : all;

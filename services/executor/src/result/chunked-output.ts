@@ -1,7 +1,7 @@
 /** Decides when the bytes of an answer are sent: in chunks that grow, by a timer if the source is slow, and in turns. */
 
 import type { ExecutionReply } from '@datahub/executor-session/executor';
-import { noteBuffers, requireHeap } from '@datahub/service-kit/heap';
+import { noteBuffers, noteOldBuffers, requireHeap } from '@datahub/service-kit/heap';
 import type { HeldBytes } from '@datahub/service-kit/held-bytes';
 import { freeBuffer } from '../network/large-buffers.ts';
 import type { FairScheduler, Flow } from './fair-scheduler.ts';
@@ -81,7 +81,12 @@ export class ChunkedOutput implements Flow {
     reply.onDrain(() => {
       this.#isReaderBehind = false;
       const wasHeld = this.#held.length > 0;
-      if (wasHeld) this.#passHeld();
+      if (wasHeld) {
+        const [waited] = this.#held;
+        this.#passHeld();
+        if (waited !== undefined && this.#held[0]?.buffer !== waited.buffer)
+          noteOldBuffers(waited.buffer.byteLength);
+      }
       if (this.#held.length > 0 || this.#hasEnded) return;
       if (wasHeld) this.#flushSoon();
       this.#isPaused = this.#isLarge() && !this.#scheduler.enter(this);
@@ -164,9 +169,14 @@ export class ChunkedOutput implements Flow {
   abandon(): void {
     this.#hasEnded = true;
     this.#scheduler.leave(this);
-    this.out.position = 0;
+    freeBuffer(this.out.take(0));
     this.#reply = endedReply;
-    for (const { length } of this.#held.splice(0)) this.#heldBytes.release(this.accountId, length);
+    for (const bytes of this.#held.splice(0)) {
+      this.#heldBytes.release(this.accountId, bytes.length);
+      // What was sent of it may not have left yet.
+      if (bytes.byteOffset > 0) noteOldBuffers(bytes.buffer.byteLength);
+      else freeBuffer(bytes);
+    }
     this.#onSent();
   }
 

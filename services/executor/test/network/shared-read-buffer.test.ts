@@ -153,3 +153,13 @@ test('the start of a message takes no more memory if it comes byte by byte', () 
   reader.push(message.subarray(-1));
   expect(reader.found).toEqual([text('a', 200_000)]);
 });
+
+test('frees what has arrived of a long message when the connection closes', () => {
+  const long = 8_388_608;
+  const carry = new Carry(long);
+  const before = process.memoryUsage().arrayBuffers;
+  carry.keep(Buffer.alloc(4), 0, 3 * long);
+  expect(process.memoryUsage().arrayBuffers - before).toBeGreaterThan(long);
+  carry.close();
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(long / 2);
+});

@@ -36,3 +36,22 @@ it.each([
 ] as const)('is little in %s after %s', (format, _what, texts, width) => {
   expect(keptAfter(format, [...texts], width)).toBeLessThan(2 * mebibyte);
 });
+
+it('is nothing after a reader has left who had not begun to take a long row', () => {
+  const create = createResponseWriters();
+  const arrays = () => process.memoryUsage().arrayBuffers;
+  const writer = create({
+    format: 'json',
+    numbers: 'auto',
+    meta: false,
+    reply: { ...reply, chunk: () => false },
+  });
+  writer.begin([{ name: 'a', type: 'text', kind: { is: 'text' } }]);
+  const text = Buffer.alloc(12 * mebibyte, 'x');
+  const before = arrays();
+  for (let row = 0; row < 2; row++) writer.row(text, Int32Array.of(0, text.length));
+  expect(arrays() - before).toBeGreaterThan(20 * mebibyte);
+  writer.abandon();
+  // Of the first row a part was sent, which may not have left yet.
+  expect(arrays() - before).toBeLessThan(16 * mebibyte);
+});

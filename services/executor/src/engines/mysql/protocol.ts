@@ -31,6 +31,10 @@ export class PacketReader {
     return this.#carry.long ?? (this.#split.length > 0 ? 'begun' : undefined);
   }
 
+  close(): void {
+    this.#carry.close();
+  }
+
   push(bytes: Buffer, onPacket: OnPacket): void {
     const source = this.#carry.join(bytes);
     if (source === undefined) {

@@ -169,6 +169,7 @@ export class Wire {
     if (this.closed) return;
     this.closed = true;
     this.#longRows.close();
+    this.#reader.close();
     this.#kept?.close();
     this.#socket.destroy();
     for (const exchange of this.#exchanges.splice(0)) breakOff(exchange, this.broken(cause));

@@ -136,6 +136,7 @@ export class Wire {
     if (this.closed) return;
     this.closed = true;
     this.#longRows.close();
+    this.#reader.close();
     this.#socket.destroy();
     const unanswered = !this.#answered;
     for (const { reject, error } of this.#exchanges.splice(0))
@@ -212,6 +213,10 @@ class FrameReader {
 
   get long(): LongMessage {
     return this.#carry.long;
+  }
+
+  close(): void {
+    this.#carry.close();
   }
 
   /** Throws for a length that cannot be, and for one beyond the bound as soon as it is announced. */

@@ -322,6 +322,12 @@ export function inQuotes(encode: FieldEncoder): FieldEncoder {
 }
 
 /**
+ * Room for what follows a long text, such as its quote. Without it the buffer would grow to twice its size, and a row has
+ * it for as long as its reader waits.
+ */
+const roomBytes = 1_024;
+
+/**
  * A growing buffer from which chunks are taken. Its fields are public because encoders write to them directly: bytes to
  * `buffer`, and four bytes at a time to `view`, which shares its memory.
  */
@@ -343,7 +349,7 @@ export class ByteWriter {
   reserve(bytes: number): void {
     const needed = this.position + bytes;
     if (needed <= this.buffer.length) return;
-    const to = Math.max(needed, this.buffer.length * 2, this.#nextBytes);
+    const to = Math.max(needed + roomBytes, this.buffer.length * 2, this.#nextBytes);
     this.buffer = enlarged(this.buffer, { to, used: this.position });
     this.view = viewOf(this.buffer);
   }
