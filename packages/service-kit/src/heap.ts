@@ -10,8 +10,7 @@ const notedMax = 12_582_912;
 const notedOldMax = 67_108_864;
 
 let collect: ((options: { type: 'minor' | 'major' }) => void) | undefined;
-let noted = 0;
-let notedOld = 0;
+const noted = { young: 0, old: 0 };
 /** The share of the heap that is taken, when that was read, and since when it has been nearly full. */
 let taken = { share: 0, readAt: Number.NEGATIVE_INFINITY, fullSince: Number.POSITIVE_INFINITY };
 
@@ -34,9 +33,9 @@ export function tuneHeap(): void {
  * takes the same CPU time and twice the memory.
  */
 export function noteBuffers(bytes: number): void {
-  noted += bytes;
-  if (noted < notedMax) return;
-  noted = 0;
+  noted.young += bytes;
+  if (noted.young < notedMax) return;
+  noted.young = 0;
   collect?.({ type: 'minor' });
 }
 
@@ -45,9 +44,9 @@ export function noteBuffers(bytes: number): void {
  * a process that rests. A full GC takes 20 to 100 ms.
  */
 export function noteOldBuffers(bytes: number): void {
-  notedOld += bytes;
-  if (notedOld < notedOldMax) return;
-  notedOld = 0;
+  noted.old += bytes;
+  if (noted.old < notedOldMax) return;
+  noted.old = 0;
   collect?.({ type: 'major' });
 }
 
