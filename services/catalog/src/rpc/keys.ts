@@ -110,8 +110,11 @@ export function createKeyCalls(catalog: Catalog) {
           ? await listSome(store.keys, { accountId, isListed: (key) => isVisible(caller, key) }, page)
           : await listPage(store.keys, { accountId }, page);
       const reach = reachOf(principal, caller);
-      const keys = await inGroups(docs, comparedAtOnce, async (key) =>
-        toListed(await settledPins(catalog, key), {
+      const settled: KeyDoc[] = [];
+      // One after the other, because each can read many queries.
+      for (const doc of docs) settled.push(await settledPins(catalog, doc));
+      const keys = await inGroups(settled, comparedAtOnce, async (key) =>
+        toListed(key, {
           isStronger: isStronger(reach, key),
           madeBy: makerSeenBy(caller, key),
           state: await stateOfKey(catalog, key),
