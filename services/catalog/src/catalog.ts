@@ -171,7 +171,7 @@ export async function loadHub(catalog: Catalog, principal: Principal, hubId: str
 
 /** The id of a hub that is named by its id or path. Undefined if no hub has the path. */
 export async function findHubId(
-  { store }: Catalog,
+  { store }: Pick<Catalog, 'store'>,
   accountId: string,
   named: string,
 ): Promise<string | undefined> {

@@ -11,6 +11,7 @@ import { type HubPatch, makeHub, type NewHub, patchHub } from '../hub.ts';
 import { keyLimits, requireMayChangeHubs } from '../key-limits.ts';
 import { isHubEmpty, type Settled, settleHub, sweepHub } from '../maintenance/deletion-sweep.ts';
 import { listNamed, listPage } from '../pagination.ts';
+import { hideFromKeysOfPath } from '../secret-variables/pinned-secrets.ts';
 import { buildTree } from '../tree.ts';
 import { auditEntry } from './audit.ts';
 import { toTaken } from './names-taken.ts';
@@ -72,6 +73,9 @@ export function createHubCalls(catalog: Catalog) {
           const mark = { isGiven: path !== undefined, mayGrant: mayGrantHub(principal) };
           wanted = markName(doc, patchHub(doc, patch), mark);
           return wanted;
+        },
+        beforeReplace: async (doc, next) => {
+          if (doc.path !== next.path && next.path !== undefined) await hideFromKeysOfPath(catalog, next);
         },
         expected,
         entry: auditEntry(catalog, ctx, { rpc: 'updateHub', resourceId: hubId }),

@@ -6,8 +6,8 @@
 import { membersOf, objectOf } from '@datahub/contract/json-text';
 import { type KeyLimitValues, withheldValue } from '@datahub/contract/key-limits';
 import { fieldError } from '@datahub/service-kit/call/error';
-import { type Catalog, overtaken, untilWritten } from '../catalog.ts';
-import type { KeyDoc, QueryDoc } from '../documents.ts';
+import { type Catalog, findHubId, overtaken, untilWritten } from '../catalog.ts';
+import type { HubDoc, KeyDoc, QueryDoc } from '../documents.ts';
 import { findBatches } from '../pagination.ts';
 import { readName } from '../rpc/query-names/granted-name.ts';
 import { secretsOf } from './kept-secrets.ts';
@@ -77,20 +77,39 @@ export async function hideFromKeys(
   const known = before?.path === next.path ? secretsOf(before?.context ?? []) : new Set();
   const names = [...secretsOf(next.context)].filter((name) => !known.has(name));
   if (names.length === 0) return;
-  const { accountId } = next;
+  const { accountId, hubId } = next;
+  const hub = await store.hubs.get(accountId, hubId);
   for await (const keys of findBatches(store.keys, { accountId }, all))
-    for (const { id, ...found } of keys) {
-      if (!mayReach(found.limits, next) || !hasFresh(found, names)) continue;
-      await untilWritten(async () => {
-        const key = await store.keys.get(accountId, id);
-        if (key === null || !hasFresh(key, names)) return;
-        const pins = pinsOf(key.limits);
-        const hidden = new Set(key.secretPins ?? (await findSecretPins(store, key)));
-        for (const name of names) if (pins.has(name)) hidden.add(name);
-        const marked = { ...key, secretPins: [...hidden], version: key.version + 1 };
-        return (await store.keys.replace(marked)) ? undefined : overtaken;
-      });
+    for (const key of keys) if (mayReach(key.limits, next, hub?.path)) await hide(store, key, names);
+}
+
+/** Call before a hub gets another path: the same for keys that reach its queries by name then. */
+export async function hideFromKeysOfPath({ store }: Catalog, hub: HubDoc): Promise<void> {
+  const { accountId, id: hubId, path: hubPath } = hub;
+  for await (const keys of findBatches(store.keys, { accountId, where: { namesQueries: 1 } }, all))
+    for (const key of keys) {
+      if (key.limits.contextJson === undefined) continue;
+      for (const name of key.limits.queries ?? []) {
+        const parts = readName(name);
+        if (parts === undefined || parts.hubPath !== hubPath) continue;
+        const { path } = parts;
+        const [query] = await store.queries.find({ accountId, where: { path, hubId }, limit: 1 });
+        await hide(store, key, [...secretsOf(query?.context ?? [])]);
+      }
     }
+}
+
+async function hide(store: Store, { accountId, id, ...found }: KeyDoc, names: string[]): Promise<void> {
+  if (!hasFresh(found, names)) return;
+  await untilWritten(async () => {
+    const key = await store.keys.get(accountId, id);
+    if (key === null || !hasFresh(key, names)) return;
+    const pins = pinsOf(key.limits);
+    const hidden = new Set(key.secretPins ?? (await findSecretPins(store, key)));
+    for (const name of names) if (pins.has(name)) hidden.add(name);
+    const marked = { ...key, secretPins: [...hidden], version: key.version + 1 };
+    return (await store.keys.replace(marked)) ? undefined : overtaken;
+  });
 }
 
 function hasFresh({ limits, secretPins }: Pick<KeyDoc, 'limits' | 'secretPins'>, names: string[]): boolean {
@@ -98,12 +117,13 @@ function hasFresh({ limits, secretPins }: Pick<KeyDoc, 'limits' | 'secretPins'>,
   return names.some((name) => pins.has(name) && !secretPins?.includes(name));
 }
 
-/** Names of hubs can change, so of the names of queries only the paths count. */
-function mayReach({ hubIds, queryIds, queries }: KeyLimitValues, { id, hubId, path }: QueryDoc): boolean {
+function mayReach(
+  { hubIds, queryIds, queries }: KeyLimitValues,
+  { id, hubId, path }: QueryDoc,
+  hubPath: string | undefined,
+): boolean {
   if (hubIds?.includes(hubId) === false || queryIds?.includes(id) === false) return false;
-  return (
-    queries?.some((name) => name === id || (path !== undefined && readName(name)?.path === path)) !== false
-  );
+  return queries?.some((name) => name === id || name === `${hubPath}/${path}`) !== false;
 }
 
 async function findSecretPins(store: Store, key: KeyDoc): Promise<Set<string>> {
@@ -120,12 +140,20 @@ async function findSecretPins(store: Store, key: KeyDoc): Promise<Set<string>> {
 async function* reachedBy(store: Store, { accountId, limits }: KeyDoc): AsyncGenerator<QueryDoc[]> {
   const { hubIds, queryIds, queries } = limits;
   for (const name of queryIds ?? queries ?? []) {
-    const path = readName(name)?.path;
-    const query = path === undefined ? await store.queries.get(accountId, name) : null;
-    if (path !== undefined) yield* findBatches(store.queries, { accountId, where: { path } }, all);
-    else if (query !== null) yield [query];
+    const query = await findNamed(store, accountId, name);
+    if (query !== undefined) yield [query];
   }
   if (queryIds !== undefined || queries !== undefined) return;
   if (hubIds === undefined) yield* findBatches(store.queries, { accountId }, all);
   for (const hubId of hubIds ?? []) yield* findBatches(store.queries, { accountId, where: { hubId } }, all);
+}
+
+/** The query with this id, or with this path in a hub with this path. */
+async function findNamed(store: Store, accountId: string, name: string): Promise<QueryDoc | undefined> {
+  const parts = readName(name);
+  if (parts === undefined) return (await store.queries.get(accountId, name)) ?? undefined;
+  const hubId = await findHubId({ store }, accountId, parts.hubPath);
+  if (hubId === undefined) return undefined;
+  const [query] = await store.queries.find({ accountId, where: { path: parts.path, hubId }, limit: 1 });
+  return query;
 }

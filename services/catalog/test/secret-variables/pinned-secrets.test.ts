@@ -2,7 +2,7 @@ import { withheldValue } from '@datahub/contract/key-limits';
 import type { KeyLimits } from '@datahub/proto/common/v1/principal';
 import { createCallContext } from '@datahub/service-kit/call/call';
 import { expect, it } from 'vitest';
-import type { KeyDoc } from '../../src/documents.ts';
+import type { KeyDoc, SourceDoc } from '../../src/documents.ts';
 import { createKeyCalls } from '../../src/rpc/keys.ts';
 import { openCatalogWithHub, principalOf } from '../catalog-fixture.ts';
 
@@ -26,24 +26,20 @@ async function open() {
   const stored = async (id: string) => (await store.keys.get('a', id)) as KeyDoc;
   const update = (keyId: string, limits: Partial<KeyLimits>) =>
     keys.updateKey({ keyId, limits: { ...none, ...limits }, removedLimits: [], neverExpires: false }, ctx());
-  const query = async (isSecret: boolean, path?: string, key = 'token') => {
-    const context = { variables: [{ key, ...(isSecret ? { secret: true } : {}) }] };
-    const wanted = {
-      hubId: hub.id,
-      label: 'q',
-      sourceId: 's',
-      query: 'SELECT 1',
-      notNull: [],
-      context,
-      path,
-    };
+  const query = async (isSecret: boolean, path?: string, hubId = hub.id) => {
+    const context = { variables: [{ key: 'token', ...(isSecret ? { secret: true } : {}) }] };
+    const sourceId = hubId === hub.id ? 's' : `s-of-${hubId}`;
+    const wanted = { hubId, label: 'q', sourceId, query: 'SELECT 1', notNull: [], context, path };
     return (await rest.calls.createQuery(wanted, asUser())).query?.queryId as string;
   };
   const change = (queryId: string, isSecret: boolean, path?: string) => {
     const context = { variables: [{ key: 'token', ...(isSecret ? { secret: true } : {}) }] };
     return rest.calls.updateQuery({ queryId, context, path, moreVersions: [] }, asUser());
   };
-  return { ...{ catalog, store, hub, keys, as, ctx, create, idOf, shown, stored, update, query, change } };
+  return {
+    ...rest,
+    ...{ catalog, store, hub, keys, as, ctx, create, idOf, shown, stored, update, query, change },
+  };
 }
 
 it('are in no answer, and count', async () => {
@@ -80,6 +76,23 @@ it('are those of queries that the key reaches, when it is made or later', async 
   await change(other, false, 'c');
   await change(secret, true, 'a/b');
   expect(await shown(ofName)).toBe(masked);
+});
+
+it('are not those of a query with the same path in another hub, until that hub gets the path of the name', async () => {
+  const { store, hub, calls, ctx, idOf, shown, query } = await open();
+  await query(true, 'a/b');
+  const keyId = await idOf({ ...pins, queries: ['shop/a/b'] });
+  expect(await shown(keyId)).toBe(masked);
+  const production = (await calls.createHub({ label: 'p', path: 'production' }, ctx())).hub?.hubId as string;
+  const source = (await store.sources.get('a', 's')) as SourceDoc;
+  await store.sources.insert({ ...source, id: `s-of-${production}`, hubId: production });
+  await query(false, 'a/b', production);
+  const other = await idOf({ ...pins, queries: ['production/a/b'] });
+  const moreVersions: number[] = [];
+  await calls.updateHub({ hubId: production, path: 'before', moreVersions }, ctx());
+  expect(await shown(other)).toBe(pins.contextJson);
+  await calls.updateHub({ hubId: hub.id, path: 'production', moreVersions }, ctx());
+  expect(await shown(other)).toBe(masked);
 });
 
 it('stay hidden if the variable is secret no more, until another value is pinned', async () => {
