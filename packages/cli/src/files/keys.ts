@@ -196,7 +196,7 @@ function readPins(
     const report = (detail: string) => faults.push({ file, ...place(['limits', 'context', name]), detail });
     if (variable === undefined && isWithheld)
       report(
-        `The hub does not show ${name}, because it is a secret variable. Write \${env:NAME} in its place`,
+        `The hub does not show ${name}, because its variable is or was secret. Write \${env:NAME} in its place`,
       );
     if (variable === undefined) return [name, value];
     if (isWithheld && !credentials) return [name, withheldValue];

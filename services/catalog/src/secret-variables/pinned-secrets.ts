@@ -6,6 +6,7 @@
 import { membersOf, objectOf } from '@datahub/contract/json-text';
 import { type KeyLimitValues, withheldValue } from '@datahub/contract/key-limits';
 import { fieldError } from '@datahub/service-kit/call/error';
+import { inGroups } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, findHubId, overtaken, untilWritten } from '../catalog.ts';
 import type { HubDoc, KeyDoc, QueryDoc } from '../documents.ts';
 import { findBatches } from '../pagination.ts';
@@ -18,6 +19,8 @@ const withheldJson = JSON.stringify(withheldValue);
 const isWithheld = (json: string): boolean => json.startsWith('"') && JSON.parse(json) === withheldValue;
 const pinsOf = ({ contextJson }: KeyLimitValues): Map<string, string> =>
   contextJson === undefined ? new Map() : membersOf(contextJson);
+/** Concurrent writes. The store batches them: a thousand keys can pin one variable. */
+const sideBySide = 16;
 const all = { offset: 0, limit: Number.POSITIVE_INFINITY };
 
 /** The limits without the values that are hidden. Of a key that does not say which ones are, all are. */
@@ -79,8 +82,10 @@ export async function hideFromKeys(
   if (names.length === 0) return;
   const { accountId, hubId } = next;
   const hub = await store.hubs.get(accountId, hubId);
-  for await (const keys of findBatches(store.keys, { accountId }, all))
-    for (const key of keys) if (mayReach(key.limits, next, hub?.path)) await hide(store, key, names);
+  for await (const keys of findBatches(store.keys, { accountId }, all)) {
+    const reaching = keys.filter(({ limits }) => mayReach(limits, next, hub?.path));
+    await inGroups(reaching, sideBySide, (key) => hide(store, key, names));
+  }
 }
 
 /** Call before a hub gets another path: the same for keys that reach its queries by name then. */
