@@ -112,6 +112,16 @@ describe('the operator’s commands', () => {
     await hub.close();
   });
 
+  it('make no store to look for keys in', async () => {
+    const nothing = { message: expect.stringContaining('There is no') };
+    for (const args of [
+      ['keys', 'list'],
+      ['keys', 'revoke', 'dh.key.x'],
+    ])
+      await expect(run(args)).rejects.toMatchObject(nothing);
+    await expect(stat(join(dir, 'catalog.db'))).rejects.toThrow('ENOENT');
+  });
+
   it('leave the store here alone if the hub is on another machine that does not answer', async () => {
     const made = await run(['keys', 'create', '--name', 'here']);
     const away = { with: { DATAHUB_URL: 'http://127.0.0.2:8080', DATAHUB_API_KEY: key } };

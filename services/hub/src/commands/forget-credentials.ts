@@ -9,11 +9,11 @@ import { readCatalogConfig } from '@datahub/catalog/config';
 import { type Forgotten, forgetCredentials } from '@datahub/catalog/maintenance/forget-credentials';
 import { openCatalogStore } from '@datahub/catalog/store';
 import { isSet, type Run } from '@datahub/cli/command';
-import { CommandError } from '@datahub/cli/failure';
 import { print, printJson } from '@datahub/cli/output';
 import { parseKey, readKeyFile } from '@datahub/sealing/key-pair';
 import { createIdFactory } from '@datahub/service-kit/id';
 import { readSettings } from '@datahub/service-kit/settings/settings';
+import { requireFile } from './store-files.ts';
 
 export const runForgetCredentials: Run = async (input, context) => {
   const { config, keyFiles, keys } = readSettings(context.env, (reader) => ({
@@ -25,11 +25,7 @@ export const runForgetCredentials: Run = async (input, context) => {
     keys: [...reader.list('DATAHUB_SEALING_PUBLIC_KEYS'), ...reader.list('DATAHUB_SEALING_PRIVATE_KEYS')],
   }));
   const { storeUrl, namespace } = config;
-  const file = storeUrl.startsWith('sqlite:') ? storeUrl.slice('sqlite:'.length) : undefined;
-  if (file !== undefined && !existsSync(file))
-    throw new CommandError(
-      `There is no ${file}. Set DATAHUB_DATA_DIR or DATAHUB_STORE_URL to where the store is.`,
-    );
+  requireFile(config);
   const present = await Promise.all(keyFiles.filter(existsSync).map(readKeyFile));
   const keyIds = new Set([...present.flat(), ...keys].map((key) => parseKey(key).id));
   const removes = isSet(input, 'yes');

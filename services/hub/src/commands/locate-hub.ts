@@ -75,6 +75,9 @@ export async function runLocally(
 }
 
 async function runInStore(request: OperatorRequest, config: CatalogConfig): Promise<unknown> {
+  const { requireFile } = await import('./store-files.ts');
+  // A key can be made before the first start.
+  if (request.action !== 'create') requireFile(config);
   const { openCatalogStore } = await import('@datahub/catalog/store');
   const { operate } = await import('@datahub/catalog/rpc/operator');
   const store = await openCatalogStore(config.storeUrl);

@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { readCatalogConfig } from '@datahub/catalog/config';
+import { CommandError } from '@datahub/cli/failure';
 import { readMlConfig } from '@datahub/ml/config';
 import { type Environment, readSettings } from '@datahub/service-kit/settings/settings';
 
@@ -11,6 +12,14 @@ export interface StoreFile {
 }
 
 export const fileOf = ({ storeUrl }: Pick<StoreFile, 'storeUrl'>) => storeUrl.slice('sqlite:'.length);
+
+/** Throws with a message for the operator if there is no file, which would be made otherwise. */
+export function requireFile(part: Pick<StoreFile, 'storeUrl'>): void {
+  if (part.storeUrl.startsWith('mongodb') || existsSync(fileOf(part))) return;
+  throw new CommandError(
+    `There is no ${fileOf(part)}. Set DATAHUB_DATA_DIR or DATAHUB_STORE_URL to where the store is.`,
+  );
+}
 
 /** Throws with a message for the operator if there is no file; `inMongodb` if the documents are in MongoDB. */
 export function findFiles(env: Environment, inMongodb: string): { parts: StoreFile[]; present: StoreFile[] } {
