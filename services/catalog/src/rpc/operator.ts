@@ -79,7 +79,10 @@ export async function operate(parts: OperatorCatalog, asked: OperatorRequest): P
     return { keyId: key?.keyId, key: secret, previousExpiresAt };
   }
   if (action === 'revoke') return calls.revokeKey({ keyId }, ctx);
-  return (await calls.listKeys({ page: undefined }, ctx)).keys;
+  const { keys, total } = await calls.listKeys({ page: undefined }, ctx);
+  if (total === keys.length) return keys;
+  const detail = `The account has ${total} keys, and at most ${keys.length} are listed here. Start the hub, and list them with one of its keys.`;
+  throw new HubError('TOO_LARGE', detail);
 }
 
 async function describeKey({ store }: OperatorCatalog, keySha256: string): Promise<KeyDescription> {
