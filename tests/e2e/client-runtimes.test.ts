@@ -205,7 +205,7 @@ describe.runIf(engines.includes('postgres'))('the client', () => {
         name: 'ProblemError',
         status: 0,
         code: 'NO_ANSWER',
-        message: 'The answer is a redirect. The client follows none.',
+        message: 'The client follows no redirects.',
       });
       expect(redirected).toEqual(['/v1/queries/q/data']);
     });

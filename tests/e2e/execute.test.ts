@@ -321,6 +321,15 @@ describe.each(engines)('executing on %s', (engine) => {
     expect([uncounted.status, uncounted.body.code]).toEqual([422, 'OPTION_REFUSED']);
   });
 
+  it('refuses a query that writes, if the call says that it reads', async () => {
+    await execute('DELETE FROM scratch', undefined, { command: 'DELETE' });
+    const writing = await store("INSERT INTO scratch (id, label) VALUES (1, 'x')", { command: 'INSERT' });
+    const refused = await run(writing, undefined, { reads: true });
+    expect([refused.status, refused.body.code]).toEqual([422, 'OPTION_REFUSED']);
+    const reading = await store('SELECT count(*) AS n FROM scratch');
+    expect((await run(reading, undefined, { reads: true })).body.data).toMatchObject([{ n: 0 }]);
+  });
+
   it('answers 404 for an unknown query', async () => {
     const { status, body } = await run('dh.q.000000000000000000000000000000');
     expect([status, body.code]).toEqual([404, 'NOT_FOUND']);

@@ -28,7 +28,7 @@ async function toProblemError(response) {
 var hiddenRedirect = {
   status: 0,
   code: "NO_ANSWER",
-  detail: "The answer is a redirect. The client follows none.",
+  detail: "The client follows no redirects.",
   retryable: false
 };
 function readRetryAfter(headers) {
@@ -160,7 +160,7 @@ async function ask(token, signal) {
     return await unlessAborted(Promise.resolve().then(token), signal);
   } catch (cause) {
     if (signal.aborted) throw signal.reason;
-    const detail = "The function that returns the token of the user failed.";
+    const detail = "The function `token` failed.";
     throw new ProblemError({ status: 0, code: "TOKEN_FAILED", detail, retryable: false }, { cause });
   }
 }
@@ -177,7 +177,7 @@ async function unlessAborted(awaited, signal) {
     signal?.removeEventListener("abort", onAbort);
   }
 }
-var unsent = /* @__PURE__ */ new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
+var unsent = /* @__PURE__ */ new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
 function reasonOf(cause, { controller: { signal }, isRepeatable }) {
   if (signal.aborted) return signal.reason;
   const detail = "The hub did not answer, or the answer broke off.";
@@ -315,12 +315,12 @@ function segment(id) {
 }
 var readJson = (response) => response.json();
 function toExecution(query, context, { signal, idempotencyKey, ...options } = {}) {
-  const reads = typeof query !== "string" && query.reads === true;
+  const reads = typeof query === "string" ? void 0 : query.reads;
   return {
     method: "POST",
     path: "v1/queries/execute",
     headers: { "idempotency-key": idempotencyKey },
-    body: toJson({ ...toNames(query), context, options }),
+    body: toJson({ ...toNames(query), context, options: { ...options, reads } }),
     signal,
     repeatable: reads || idempotencyKey !== void 0
   };

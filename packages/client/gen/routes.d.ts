@@ -1336,6 +1336,7 @@ export interface Routes {
         } | undefined;
         results?: "first" | "all" | undefined;
         version?: number | undefined;
+        reads?: boolean | undefined;
         annotate?: ({
           classifier: string;
           text: string;

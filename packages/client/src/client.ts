@@ -198,12 +198,13 @@ function toExecution(
   context: unknown,
   { signal, idempotencyKey, ...options }: ExecuteOptions & { results?: 'all'; ending?: true } = {},
 ) {
-  const reads = typeof query !== 'string' && query.reads === true;
+  // The query may write since its module was generated, and then the hub must refuse it.
+  const reads = typeof query === 'string' ? undefined : query.reads;
   return {
     method: 'POST',
     path: 'v1/queries/execute',
     headers: { 'idempotency-key': idempotencyKey },
-    body: toJson({ ...toNames(query), context, options }),
+    body: toJson({ ...toNames(query), context, options: { ...options, reads } }),
     signal,
     repeatable: reads || idempotencyKey !== undefined,
   };

@@ -158,7 +158,7 @@ async function ask(token: () => string | Promise<string>, signal: AbortSignal): 
     return await unlessAborted(Promise.resolve().then(token), signal);
   } catch (cause) {
     if (signal.aborted) throw signal.reason;
-    const detail = 'The function that returns the token of the user failed.';
+    const detail = 'The function `token` failed.';
     throw new ProblemError({ status: 0, code: 'TOKEN_FAILED', detail, retryable: false }, { cause });
   }
 }

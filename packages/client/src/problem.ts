@@ -50,7 +50,7 @@ export async function toProblemError(response: Response): Promise<ProblemError> 
 const hiddenRedirect: Problem = {
   status: 0,
   code: 'NO_ANSWER',
-  detail: 'The answer is a redirect. The client follows none.',
+  detail: 'The client follows no redirects.',
   retryable: false,
 };
 

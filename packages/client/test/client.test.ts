@@ -31,6 +31,12 @@ describe('a request', () => {
     expect(received[0]?.headers).not.toHaveProperty('idempotency-key');
   });
 
+  it('says that the query must read, if its module does', async () => {
+    answers(json(rows));
+    await client().execute(read, {}, { maxRows: 2 });
+    expect(JSON.parse(received[0]?.body ?? '').options).toEqual({ maxRows: 2, reads: true });
+  });
+
   it('names a query by its path in a hub', async () => {
     const query: Query = { hubId: 'shop', path: 'reports/by-region' };
     answers(json(rows), json(rows));

@@ -327,7 +327,7 @@ export function requireReading(
 ): void {
   if (kind === 'read' || (annotate === undefined && onlyReads !== true)) return;
   throw refusedOption(
-    'This query writes. Only the rows of a query that reads can be annotated, used for training or summarized.',
+    'This query writes. The option reads, and rows to be annotated, used for training or summarized, need a query that reads.',
   );
 }
 

@@ -58,6 +58,7 @@ export const executeBody = object({
     ...runOptions,
     results: { type: 'string', enum: ['first', 'all'] },
     version: { type: 'integer', minimum: 1, maximum: 4_294_967_295 },
+    reads: { type: 'boolean' },
     annotate: annotateOption,
   }),
 });
@@ -115,6 +116,7 @@ function createExecuteHandler({ upstreams, settings }: ResourceDeps): Handler {
       format: format.format,
       cache: readCacheRequest(request, undefined),
       fromConsole: isFromConsole(request) || undefined,
+      onlyReads: body.options?.reads,
       findsCommit: request.operationId !== undefined || undefined,
       operation: operationToNote(request, { ...format, isPlain: ending === undefined }),
     };
