@@ -121,3 +121,13 @@ export function readHostKey(text: string): HostKey | undefined {
   const start = Object.hasOwn(keyTypes, type) ? keyTypes[type] : undefined;
   return start !== undefined && key.startsWith(start) ? { type, key } : undefined;
 }
+
+/** One name for the spellings of a server's address: in lower case, without a dot at the end, and IP addresses as numbers. */
+export function serverName(host: string, port: number): string {
+  const plain = host
+    .replace(/\.$/, '')
+    .replace(/^::ffff:(?=\d+\.)/i, '')
+    .toLowerCase();
+  const url = URL.parse(`http://${plain.includes(':') ? `[${plain}]` : plain}`);
+  return `${url?.hostname || plain}:${port}`;
+}

@@ -1,5 +1,6 @@
 /** The catalog's settings. */
 
+import { serverName } from '@datahub/contract/source-settings';
 import { faultOfPublicKey } from '@datahub/sealing/key-pair';
 import { isAllowedKey, isPossibleKey } from '@datahub/service-kit/api-key';
 import type { SettingsReader } from '@datahub/service-kit/settings/settings';
@@ -115,7 +116,7 @@ function readPublicKeys(reader: SettingsReader, apart: boolean): string[] {
 
 const entryShape = /^(?<host>[^\s=]+):(?<port>\d{1,5})=(?<max>\d{1,5})$/;
 
-/** By `host:port` in lower case. */
+/** By `serverName`. */
 function readServerLimits(reader: SettingsReader): Map<string, number> {
   const name = 'DATAHUB_SERVER_CONNECTIONS_MAX';
   const limits = new Map<string, number>();
@@ -123,7 +124,7 @@ function readServerLimits(reader: SettingsReader): Map<string, number> {
     const { host = '', port = '', max = '' } = entryShape.exec(entry)?.groups ?? {};
     const isValid = Number(port) >= 1 && Number(port) <= 65_535 && Number(max) >= 1;
     if (!isValid) reader.fault(`${name}: ${entry} must be host:port=n, such as db.example.com:5432=50.`);
-    else limits.set(`${host.toLowerCase()}:${Number(port)}`, Number(max));
+    else limits.set(serverName(host.replace(/^\[(.*)\]$/, '$1'), Number(port)), Number(max));
   }
   return limits;
 }

@@ -1,6 +1,7 @@
 /** Composes the executor from definitions, pools, engines and the pipeline. */
 
 import type { EngineName } from '@datahub/contract/engines';
+import { serverName } from '@datahub/contract/source-settings';
 import type { Executor } from '@datahub/executor-session/executor';
 import { mergeStatistics } from '@datahub/executor-session/fleet-statistics';
 import type { ReadStatisticsRequest, ReadStatisticsResponse } from '@datahub/proto/executor/v1/executor';
@@ -198,7 +199,7 @@ function toClaim(
     sourceId,
     accountId,
     max,
-    servers: all.map((one) => `${via}${one.host.toLowerCase()}:${one.port}`),
+    servers: all.map((one) => `${via}${serverName(one.host, one.port)}`),
   };
 }
 

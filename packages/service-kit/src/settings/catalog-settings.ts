@@ -64,7 +64,7 @@ export const catalog = {
     'how long an executor may cache a definition without renewing its lease',
   ),
   DATAHUB_SERVER_CONNECTIONS_MAX: list(
-    'the maximum number of connections to a database server over all sources and users, shared fairly among accounts: `host:port=n`, separated by commas. Write the host as the sources do',
+    'the maximum number of connections to a database server over all sources and users, shared fairly among accounts: `host:port=n`, separated by commas. It counts by the host that a source names, in any case, with or without a dot at the end, and IP addresses in any spelling. Another name or address of the same server, and one behind a bastion, is another server: name each, or let the database limit its users, too',
   ),
   DATAHUB_SLOT_LEASE_MS: integer(
     60_000,

@@ -117,13 +117,18 @@ const formOf = new Map(
   Object.entries(forms).flatMap(([form, types]) => types.map((type) => [type, form] as const)),
 );
 
+/** Of arrays, the types whose elements are texts if they have many digits. */
+const longTypes: ReadonlySet<string> = new Set(['bigint', 'numeric', 'decimal']);
+
 /** A date in place of a timestamp breaks a caller, although both are strings in JSON. */
 function breaksForm(from: string, to: string): boolean {
   const [old, next] = [from, to].map((type) => {
     const [, element = '', brackets = ''] = /^(.*?)(?: unsigned)?((?:\[\])*)$/.exec(type) ?? [];
-    return `${formOf.get(element) ?? element}${brackets}`;
-  });
-  return old !== next && !(old === 'fraction' && next === 'whole');
+    const form = `${formOf.get(element) ?? element}${brackets}`;
+    return { form, isLong: brackets !== '' && longTypes.has(element) };
+  }) as [{ form: string; isLong: boolean }, { form: string; isLong: boolean }];
+  if (next.isLong && !old.isLong) return true;
+  return old.form !== next.form && !(old.form === 'fraction' && next.form === 'whole');
 }
 
 const isWithin = (type: string, others: string) =>

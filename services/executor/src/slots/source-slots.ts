@@ -6,7 +6,7 @@ export interface SlotClaim {
   accountId: string;
   /** The most connections of the source, over all executors. */
   max: number;
-  /** `host:port`, in lower case. */
+  /** See `serverName`. */
   servers: string[];
 }
 

@@ -64,6 +64,8 @@ test('columns: another form of the values breaks callers, also where JSON has on
     ['integer', 'real'],
     ['date[]', 'timestamptz[]'],
     ['integer', 'integer[]'],
+    ['integer[]', 'bigint[]'],
+    ['double precision[]', 'numeric[]'],
   ] as const)
     expect(isBreaking(from, to), `${from} → ${to}`).toEqual(['a changed type breaking']);
   for (const [from, to] of [
