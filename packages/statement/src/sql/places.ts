@@ -36,10 +36,10 @@ export interface Place {
 }
 
 /**
- * What becomes of a value: it is compared or stored as it is, is a part of what is computed or one of its results, or
- * anything else, such as the argument of a function.
+ * What becomes of a value: it is compared, stored or given to a procedure as it is; is a part of what is computed, or one
+ * of its results; is a column of a subquery or UNION; or anything else, such as the argument of a function.
  */
-export type Role = 'whole' | 'part' | 'other';
+export type Role = 'whole' | 'part' | 'column' | 'other';
 
 const queryWords = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE']);
 const comparing = new Set(['LIKE', 'REGEXP', 'RLIKE', 'BETWEEN', 'SOUNDS']);
@@ -61,6 +61,8 @@ const callless = new Set([
 const operators = new Set(['+', '-', '*', '/', '%']);
 const operatorWords = new Set(['DIV', 'MOD']);
 const timeFunctions = new Set(['TIME', 'TIMESTAMP']);
+const beforeColumn = new Set(['SELECT', 'DISTINCT', 'ALL']);
+const combining = new Set(['UNION', 'INTERSECT', 'EXCEPT']);
 const rowWords = new Set(['VALUES', 'VALUE']);
 const endsAssignments = new Set(['WHERE', 'ORDER', 'LIMIT', 'FROM', 'SELECT', 'RETURNING', 'HAVING']);
 /** The functions that make JSON, the first of their arguments that is a value, and how many further on the next is. */
@@ -96,6 +98,7 @@ interface Level {
 export class Places {
   readonly #tokens: readonly Token[];
   readonly #mergesJson: boolean;
+  readonly #combines: boolean;
   readonly #levels: Level[] = [];
   /** For each token, the number of commas in front of it in its parentheses. */
   readonly #positions: number[] = [];
@@ -107,6 +110,7 @@ export class Places {
   constructor(tokens: readonly Token[], mergesJson: boolean) {
     this.#tokens = tokens;
     this.#mergesJson = mergesJson;
+    this.#combines = tokens.some((token) => isAny(token, combining));
     const open: Level[] = [newLevel(-1)];
     for (const [i, token] of tokens.entries()) {
       if (isSymbol(token, ')') && open.length > 1) (open.pop() as Level).close = i;
@@ -147,19 +151,26 @@ export class Places {
     const isLimit = this.#isLimit(i);
     const isWhole = list !== undefined || isCompared || isLimit || this.#isStored(i);
     const isPart = isMerged || this.#isOperator(i - 1) || this.#isOperator(i + 1);
-    const role = isWhole ? 'whole' : isPart ? 'part' : 'other';
+    const role = isWhole ? 'whole' : isPart ? 'part' : this.#isColumn(i) ? 'column' : 'other';
     const isTime = timeFunctions.has(this.#callOf(i)) && this.#positions[i] === 0;
     return { list, isCompared, isMerged, isJsonPart: this.#isJsonPart(i), isTime, isLimit, role };
   }
 
-  /** The whole value of `SET column = :name`, or of a column in `VALUES (…)`. */
+  /** The whole value of `SET column = :name`, of a column in `VALUES (…)`, or of an argument of CALL. */
   #isStored(i: number): boolean {
-    const next = this.#tokens[i + 1];
     if (this.#assignments.has(i - 1)) return !this.#isOperator(i + 1);
     const { open } = this.#levels[i] as Level;
+    if (open < 0 || !this.#isElement(i, i)) return false;
     const [before, row] = [this.#tokens[open - 1], this.#tokens[open - 2]];
     const isRow = isAny(before, rowWords) || (isSymbol(before, ',') && isSymbol(row, ')'));
-    return isRow && next !== undefined && this.#isElement(i, i);
+    return isRow || (isWord(this.#tokens[0], 'CALL') && this.#levels[open]?.open === -1);
+  }
+
+  #isColumn(i: number): boolean {
+    const { open } = this.#levels[i] as Level;
+    const before = this.#tokens[i - 1];
+    const isItem = isSymbol(before, ',') || isAny(before, beforeColumn);
+    return isItem && (open < 0 ? this.#combines : isAny(this.#tokens[open + 1], queryWords));
   }
 
   #isOperator(at: number): boolean {

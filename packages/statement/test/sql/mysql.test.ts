@@ -138,6 +138,9 @@ describe('a text whose type MySQL takes from what it stands beside', () => {
     expect(rolesOf('UPDATE', 'UPDATE t SET a = :x, b = :x * a, c = 1 - :x WHERE d = :x')).toBe('wppw');
     const other = 'INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a = :x, b = b + :x';
     expect(rolesOf('INSERT', other)).toBe('wp');
+    expect(rolesOf('CALL', 'CALL p(:x, F(:x), :x + 1)')).toBe('wop');
+    expect(rolesOf('SELECT', 'SELECT a FROM (SELECT :x AS a, 1, :x) AS t')).toBe('cc');
+    expect(rolesOf('SELECT', 'SELECT 1, :x UNION SELECT :x, F(1, :x)')).toBe('cco');
   });
 
   it('is no operand of a comparison, so a list is JSON text in the results of a CASE', () => {

@@ -267,7 +267,9 @@ export class MysqlConnection implements Connection {
     if (begun !== undefined) throw controlError(begun);
     if (ran === undefined) {
       const differs = this.#formats.mayDiffer(reader);
-      const { failure = differs ? await this.#formats.settle(reader, staysOpen) : undefined } = reader;
+      const {
+        failure = differs ? await this.#formats.settle(reader, statement.text, staysOpen) : undefined,
+      } = reader;
       if (failure === undefined) return withExactId(outcome, statement.text, (query) => this.#rows(query));
       throw isRead || run.inOpenTransaction ? failure : unreported(failure);
     }

@@ -110,7 +110,13 @@ export class ExpectedTypes {
       if (!isFine) found.set(index, mark);
     };
     for (const value of untyped) add(value.index, markOfText(value, this.#of(value.index), roleOf));
-    for (const [index, param] of params.entries()) add(index, markOf(param, this.#of(index)));
+    for (const [index, param] of params.entries()) {
+      const expected = this.#of(index);
+      add(
+        index,
+        isDecimal(param) ? markOfNumber(param, expected, () => roleOf(index)) : markOf(param, expected),
+      );
+    }
     return found;
   }
 }
@@ -122,46 +128,63 @@ function mustBe({ value, isJson }: UntypedValue, expected: Expected): string | u
   return times.has(expected) && !beginOfTime.test(value) ? 'a date or a time' : undefined;
 }
 
-/** A text beside a number keeps its digits. A function that takes an integer rounds a number, and cuts a text. */
+/**
+ * A text beside a number keeps its digits. A function that takes an integer rounds a number, and cuts a text. What is no
+ * number must be a text, or an INSERT with a UNION stores 0 for it.
+ */
 function markOfText(
   { index, value, isJson }: UntypedValue,
   expected: Expected,
   roleOf: (index: number) => string | undefined,
 ): string | undefined {
-  if (typeof value !== 'string' || isJson) return undefined;
-  const text = marks.text;
+  if (typeof value !== 'string' || (isJson && !numbers.has(expected))) return undefined;
+  const { text } = marks;
   switch (expected) {
     case 'date':
       return plainDate.test(value) ? undefined : text;
     case 'time':
       return plainTime.test(value) ? undefined : text;
+    case 'double':
+      return number.test(value) ? undefined : text;
     case 'decimal':
-      return markOfDecimal(value);
+      return markOfDecimal(value) ?? (number.test(value) ? undefined : text);
     case 'integer':
     case 'year':
       if (whole.test(value)) return undefined;
-      return roleOf(index) === 'p' ? markOfDecimal(value) : text;
+      return (roleOf(index) === 'p' ? markOfDecimal(value) : undefined) ?? text;
     default:
       return expected === 'json' || expected === 'binary' ? text : undefined;
   }
 }
 
-function markOf(param: Param, expected: Expected): string | undefined {
+type Decimal = Extract<Param, object>;
+
+const isDecimal = (param: Param): param is Decimal => typeof param === 'object' && param !== null;
+
+/** A column of a subquery gets 30 places, and so only 35 digits in front of the point. */
+function markOfNumber(
+  { decimal }: Decimal,
+  expected: Expected,
+  role: () => string | undefined,
+): string | undefined {
+  if (expected === 'json' || expected === 'binary' || expected === 'double') return undefined;
+  if (expected === 'text' && role() !== 'c') return undefined;
+  return markOfDecimal(decimal);
+}
+
+function markOf(param: Exclude<Param, Decimal>, expected: Expected): string | undefined {
   if (expected === 'json') return typeof param === 'boolean' ? jsonTruth : undefined;
   if (param === null || typeof param === 'string') return undefined;
-  if (expected === 'binary' || expected === 'double') return undefined;
-  if (typeof param === 'object') return markOfDecimal(param.decimal, expected === 'text');
-  if (expected === 'text') return undefined;
+  if (!times.has(expected) && expected !== 'decimal' && expected !== 'year') return undefined;
   const isWhole = typeof param === 'boolean' || isInteger(param);
-  if (isWhole) return expected === 'integer' ? undefined : marks.integer;
+  if (isWhole) return marks.integer;
   return times.has(expected) ? marks.double : undefined;
 }
 
-/** Undefined for what is no DECIMAL, and with `isLong` for what fits beside 30 places, which a derived table has. */
-function markOfDecimal(text: string, isLong = false): string | undefined {
+/** Undefined for what is no DECIMAL. */
+function markOfDecimal(text: string): string | undefined {
   const [all, digits = '', { length: places } = ''] = plainDecimal.exec(text) ?? [];
   if (all === undefined || places > placesMax || digits.length + places > digitsMax) return undefined;
-  if (isLong && digits.length <= digitsMax - placesMax) return undefined;
   return decimalMarks[places]?.[digits.length > fewDigits ? 1 : 0];
 }
 

@@ -138,10 +138,10 @@ export interface ColumnDefinition {
   extended: string;
 }
 
-/** As many as a table can have. Servers answer statements with 65,535. */
+/** As many as a table can have. Servers answer statements with more. */
 export const columnsMax = 4_096;
-/** More than no server announces. */
-export const announcedColumnsMax = 65_535;
+/** More than a statement of the longest text has without joins of wide tables. */
+export const announcedColumnsMax = 1_000_000;
 /** Far more than the definitions of `columnsMax` need. */
 const columnBytesMax = 4 * 1_048_576;
 /** More than the 256 characters of an alias. */

@@ -209,6 +209,10 @@ export function createPrepareReader(
     } else if (parametersLeft > 0) {
       prepared.expected.read(seen, source, end);
       parametersLeft--;
+    } else if (seen === packets - 1 && !protocol.isEof(source, start, end)) {
+      // The head has the last 16 bits of the number of columns, and there are more.
+      prepared.isTooWide = true;
+      packets++;
     } else if (describes && !reader.whole) {
       takeTurn();
       reader.read(source, start, end);

@@ -174,6 +174,38 @@ describe.each(servers)('a text beside another value on $dialect', ({ dialect, ur
       await operate('DROP TABLE hub_texts');
     });
 
+    it('stores the columns of subqueries as with the values in the text', async () => {
+      const operate = (...texts: string[]) => operateMysql(url as string, texts);
+      await operate(
+        'DROP TABLE IF EXISTS hub_unions',
+        'CREATE TABLE hub_unions (t VARCHAR(40), n INT, f DOUBLE)',
+        'DROP PROCEDURE IF EXISTS hub_inout',
+        'CREATE PROCEDURE hub_inout(INOUT d DECIMAL(10, 2)) SET d = d + 1',
+      );
+      const write = async (text: string, contextJson: string) => {
+        const command = /^\w+/.exec(text)?.[0] as string;
+        const compiled = compileStatement(text, { dialect, command, variables: [] });
+        const bound = compiled.bind({ pinnedJson: '', contextJson });
+        return await ask(connection, bound.text, { ...bound, key: text + contextJson, kind: compiled.kind });
+      };
+      await write('INSERT INTO hub_unions (t) SELECT u.x FROM (SELECT :a AS x) AS u', '{"a":10.50}');
+      await write('INSERT INTO hub_unions (t) SELECT :a UNION ALL SELECT :a', '{"a":10.50}');
+      for (const column of ['n', 'f'])
+        for (const a of ['"abc"', '"2026-03-04"', '{"b":1}'])
+          await expect(
+            write(`INSERT INTO hub_unions (${column}) SELECT :a UNION ALL SELECT :a`, `{"a":${a}}`),
+          ).rejects.toMatchObject({ code: 'SQL_REJECTED' });
+      const row = { t: '10.50', n: null, f: null };
+      expect((await ask(connection, 'SELECT * FROM hub_unions')).data).toEqual([row, row, row]);
+      for (const [a, d] of [
+        ['9.50', 10.5],
+        ['9', 10],
+        ['"9.5"', 10.5],
+      ] as const)
+        expect((await write('CALL hub_inout(:a)', `{"a":${a}}`)).data).toEqual([{ d }]);
+      await operate('DROP TABLE hub_unions', 'DROP PROCEDURE hub_inout');
+    });
+
     it('puts no text into JSON that it is beside', async () => {
       const other = 'JSON_OBJECT("a", 1)';
       for (const item of [`COALESCE(:x, ${other})`, `IF(id = 5, :x, ${other})`, `NULLIF(:x, ${other})`]) {

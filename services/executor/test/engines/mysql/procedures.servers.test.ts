@@ -64,6 +64,10 @@ describe.each(servers)('CALL at %s', (engine, url) => {
           ? [{ word: 'José' }]
           : ['OUTCOME_UNKNOWN', expect.stringContaining('character set')],
       );
+      // In a database in UTF-8, too, bytes in latin1 can be a valid text of UTF-8.
+      expect(await text('hub_latin1_out', 'Ã©')).toEqual(
+        engine === 'mariadb' ? [{ word: 'Ã©' }] : ['OUTCOME_UNKNOWN', expect.any(String)],
+      );
       expect(await text('hub_utf8_out', 'José')).toEqual([{ word: 'José' }]);
     });
 
@@ -81,6 +85,9 @@ describe.each(servers)('CALL at %s', (engine, url) => {
       expect(await ofText(['Ã©'])).toBe(engine === 'mariadb' ? 'Ã©' : 'OUTCOME_UNKNOWN');
       expect(await ofText(['e'])).toBe('e');
       inOld.close();
+      const elsewhere = ask(connection, 'CALL hub_old.hub_out(?)', { kind: 'standalone', params: ['Ã©'] });
+      if (engine === 'mariadb') expect((await elsewhere).data).toEqual([{ word: 'Ã©' }]);
+      else await expect(elsewhere).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
       await operateMysql(url as string, ['DROP DATABASE hub_old']);
     });
 
