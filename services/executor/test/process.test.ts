@@ -110,6 +110,7 @@ const parts: Parameters<typeof startExecutorProcess>[1] = {
       keptTables: new Set(),
       kept: [],
       neverNull: [],
+      computed: [],
       variables: [],
       functions: new Set(),
     }),

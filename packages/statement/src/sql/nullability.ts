@@ -7,6 +7,7 @@ import type { ColumnFacts, Dialect } from '../types.ts';
 import { keptTables, tableOfItem } from './kept-tables.ts';
 import type { Token } from './lexer.ts';
 import { isCount, isNeverNull, type ProofOptions } from './never-null.ts';
+import { Places } from './places.ts';
 import { selectItems, withoutAlias } from './select-list.ts';
 import { bySyntax } from './syntax.ts';
 
@@ -16,6 +17,7 @@ export const noFacts: ColumnFacts = {
   kept: [],
   neverNull: [],
   variables: [],
+  computed: [],
   functions: new Set(),
 };
 
@@ -54,6 +56,7 @@ export function columnFacts(
   const proof = { isMysql, functions, onlyCounts: mayAggregate };
   const neverNull = isCombined ? [] : items.map((item) => findNeverNull(text, item, proof));
   const variables = isCombined ? [] : items.map(variableOf);
+  const computed = isCombined ? [] : computedItems(tokens, items);
   const { tables, aliases } = keptTables(text, isGrouped || mayAggregate ? [] : tokens, dialect);
   // `t.id` looks like `t.` with an alias.
   const tableOf = (item: Token[]) =>
@@ -62,7 +65,7 @@ export function columnFacts(
   // PostgreSQL reports no table for the columns of a UNION, so they need no exclusion here.
   const keepsNotNull =
     isTraced && !isGrouped && !has(outerWords) && !mayAggregate && !(isMysql && isCombined);
-  return { keepsNotNull, keptTables: tables, kept, neverNull, variables, functions };
+  return { keepsNotNull, keptTables: tables, kept, neverNull, variables, computed, functions };
 }
 
 const mayReturnAbsent = (text: string, tokens: readonly Token[]) =>
@@ -74,6 +77,12 @@ const mayReturnAbsent = (text: string, tokens: readonly Token[]) =>
 function variableOf(item: Token[]): string | undefined {
   const [token, ...others] = withoutAlias(item);
   return token?.kind === 'variable' && others.length === 0 ? token.text : undefined;
+}
+
+function computedItems(tokens: readonly Token[], items: Token[][]): boolean[] {
+  const places = new Places(tokens, false);
+  const parts = new Set(tokens.filter(({ kind }, i) => kind === 'variable' && places.isComputed(i)));
+  return items.map((item) => item[0]?.text !== 'CAST' && item.some((token) => parts.has(token)));
 }
 
 /** With `onlyCounts`, all other expressions can be NULL. */

@@ -60,6 +60,9 @@ const callless = new Set([
 ]);
 const operators = new Set(['+', '-', '*', '/', '%']);
 const operatorWords = new Set(['DIV', 'MOD']);
+const numeric = new Set([
+  ...['ABS', 'ROUND', 'TRUNCATE', 'FLOOR', 'CEIL', 'CEILING', 'MOD', 'SUM', 'AVG', 'MIN', 'MAX'],
+]);
 const timeFunctions = new Set(['TIME', 'TIMESTAMP']);
 const beforeColumn = new Set(['SELECT', 'DISTINCT', 'ALL']);
 const combining = new Set(['UNION', 'INTERSECT', 'EXCEPT']);
@@ -155,6 +158,9 @@ export class Places {
     const isTime = timeFunctions.has(this.#callOf(i)) && this.#positions[i] === 0;
     return { list, isCompared, isMerged, isJsonPart: this.#isJsonPart(i), isTime, isLimit, role };
   }
+
+  /** True for a value that decides by its type whether an expression is a number. */
+  isComputed = (i: number): boolean => this.of(i).role === 'part' || numeric.has(this.#callOf(i));
 
   /** The whole value of `SET column = :name`, of a column in `VALUES (…)`, or of an argument of CALL. */
   #isStored(i: number): boolean {

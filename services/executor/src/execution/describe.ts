@@ -80,7 +80,7 @@ const kindsWithNull = new Set<ColumnKind['is']>(['json', 'date', 'timestamp']);
 /** Numbers duplicate column names, as answers do. */
 function toColumns(
   { columns, redefined = new Set() }: Signature,
-  { keepsNotNull, keptTables, kept, neverNull, variables, functions }: ColumnFacts,
+  { keepsNotNull, keptTables, kept, neverNull, variables, computed, functions }: ColumnFacts,
   known: { notNull: readonly string[]; variables: readonly DescribedVariable[] },
 ) {
   const asserted = new Set(known.notNull);
@@ -99,9 +99,14 @@ function toColumns(
       isNeverNull(column, i) ||
       asserted.has(names[i] as string)
     ),
-    jsonType: column.isUntyped
-      ? jsonTypeOfVariable(isAligned(variables) ? variables[i] : undefined, known.variables)
-      : jsonTypeOf(column.kind),
+    jsonType:
+      column.isUntyped === 'computed'
+        ? isAligned(computed) && computed[i] === true
+          ? 'number|string'
+          : jsonTypeOf(column.kind)
+        : column.isUntyped
+          ? jsonTypeOfVariable(isAligned(variables) ? variables[i] : undefined, known.variables)
+          : jsonTypeOf(column.kind),
     ...(column.labels && { labels: { values: [...column.labels] } }),
   }));
 }

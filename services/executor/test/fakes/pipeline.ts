@@ -152,6 +152,7 @@ export function setupExecute({
       keptTables: new Set(),
       kept: [],
       neverNull: [],
+      computed: [],
       variables: [],
       functions: new Set(),
     }),

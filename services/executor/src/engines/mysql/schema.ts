@@ -17,7 +17,7 @@ import type { ColumnDefinition } from './protocol.ts';
 import type { TextRow } from './results.ts';
 import type { Prepared } from './statements.ts';
 import { hidesColumns, literal, wordsOf } from './text.ts';
-import { hasTypeOfParameter, kindOf, typeName } from './values.ts';
+import { kindOf, typeName, typeOfParameter } from './values.ts';
 
 const isShown = (
   of: string,
@@ -70,7 +70,7 @@ export async function describePrepared(
       const kind = kindOf(column);
       // Zero dates are null in responses, and a document can be the JSON null.
       const nullable = notNull[i] !== true || kindsWithNull.has(kind.is);
-      const isUntyped = parameterCount > 0 && hasTypeOfParameter(column);
+      const isUntyped = parameterCount > 0 && typeOfParameter(column, kind);
       return { name: column.name, type: typeName(column), nullable, table: column.table, kind, isUntyped };
     }),
     // The protocol does not report types of parameters.

@@ -184,13 +184,18 @@ const scaleOfText = 39;
 /** Of the longest VARCHAR in utf8mb4, and in bytes beside a NULL; then of such a column of a derived table. */
 const longestVarchars = new Set([65_532, 65_535, 262_128, 1_048_560]);
 
+const numbers = new Set<ColumnKind['is']>(['integer', 'decimal', 'float']);
+
 /**
- * True if a column that is described can have the type of a parameter, which it gets from its value: MySQL describes it
+ * Whether a column that is described can have the type of a parameter, which it gets from its value: MySQL describes it
  * as the longest VARCHAR, MariaDB as NULL or an empty binary. Some functions of texts are described in this way, too.
+ * MariaDB takes what is computed with parameters for a number.
  */
-export function hasTypeOfParameter(column: ColumnDefinition): boolean {
+export function typeOfParameter(column: ColumnDefinition, { is }: ColumnKind): boolean | 'computed' {
   const { type, charset, length, flags, decimals, schema, isOfMariadb } = column;
-  if (schema !== '' || (flags & notNullFlag) !== 0) return false;
+  if (schema !== '') return false;
+  if (isOfMariadb && numbers.has(is)) return 'computed';
+  if ((flags & notNullFlag) !== 0) return false;
   if (!isOfMariadb) return type >= 0xf9 && type <= 0xfd && longestVarchars.has(length);
   if (length !== 0 || charset !== binaryCharset) return false;
   return type === 0x06 || type === 0xfe || (type === 0xfd && decimals !== scaleOfText);

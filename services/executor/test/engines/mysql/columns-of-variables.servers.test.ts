@@ -79,6 +79,38 @@ describe.each(servers)('a column of a variable on $engine', ({ engine, url }) =>
       }
     });
 
+    it('knows that what is computed with a variable may be a text', async () => {
+      const computed = [
+        'COALESCE(:v, 1)',
+        'IFNULL(:v, 1)',
+        'IF(1 = 1, :v, 1)',
+        ':v + 1',
+        '-:v',
+        'SUM(:v)',
+        'ROUND(:v)',
+      ];
+      for (const item of [...computed, '(SELECT COALESCE(:v, 1))']) {
+        const [type = ''] = await jsonTypes(`SELECT ${item} AS v`);
+        for (const value of [5, 9007199254740993n, 'x']) {
+          const contextJson = `{"v":${typeof value === 'bigint' ? value : JSON.stringify(value)}}`;
+          const { key, ...bound } = compile(`SELECT ${item} AS v`, undefined).bind({
+            pinnedJson: '',
+            contextJson,
+          });
+          // MySQL refuses a text beside a number.
+          const row = ask(connection, bound.text, { ...bound, key: `${item} ${key}` }).catch(() => ({
+            data: [],
+          }));
+          for (const { v } of (await row).data)
+            expect([item, type.split('|')]).toEqual([item, expect.arrayContaining([typeof v])]);
+        }
+      }
+      const plain =
+        'SELECT 1 AS a, LENGTH(:v) AS b, 5 = :v AS c, YEAR(NOW()) AS d, CAST(:v + 1 AS SIGNED) AS e LIMIT :n';
+      if (engine === 'mariadb')
+        expect((await jsonTypes(plain)).slice(0, 4)).toEqual(['number', 'number', 'number', 'number']);
+    });
+
     it('leaves other texts as they are described', async () => {
       const text =
         "SELECT 'a' AS a, CONCAT(:v, '%') AS b, COALESCE(:v, 'x') AS c, DATE_FORMAT(:v, '%Y') AS d";
