@@ -30,6 +30,7 @@ const expectedByType = new Map(types.flatMap(([expected, codes]) => codes.map((c
 const stringTypes = new Set([0x0f, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe]);
 const numbers: ReadonlySet<Expected> = new Set(['integer', 'year', 'decimal', 'double']);
 const times: ReadonlySet<Expected> = new Set(['date', 'time']);
+const converted: ReadonlySet<Expected> = new Set([...numbers, ...times]);
 
 const number = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
 const whole = /^\s*[+-]?\d{1,18}\s*$/;
@@ -105,8 +106,8 @@ export class ExpectedTypes {
       return known[index];
     };
     const add = (index: number, mark: string | undefined) => {
-      // A number that is compared or stored as it is gets the type of the other without a change.
-      const isFine = mark === undefined || (numbers.has(this.#of(index)) && roleOf(index) === 'w');
+      // A value that is compared with a number or time, or stored as one, as it is, gets the type of the other.
+      const isFine = mark === undefined || (converted.has(this.#of(index)) && roleOf(index) === 'w');
       if (!isFine) found.set(index, mark);
     };
     for (const value of untyped) add(value.index, markOfText(value, this.#of(value.index), roleOf));

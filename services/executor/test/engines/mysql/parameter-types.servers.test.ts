@@ -94,6 +94,9 @@ describe.each(servers)('a text beside another value on $dialect', ({ dialect, ur
       ['CONCAT(id * :x)', '0.120', '0.600'],
       ['CONCAT(COALESCE(:x, 1.5))', '9.50', '9.50'],
       ['(SELECT r + 0 FROM (SELECT :x AS r) AS u)', `1${'0'.repeat(40)}`, `1${'0'.repeat(40)}`],
+      ["CAST('2026-03-04 05:06:07' AS DATETIME) > :x", '20260304', 1],
+      ["CAST('2026-03-04 05:06:07' AS DATETIME) < :x", '20260304', 0],
+      ["CAST('10:11' AS TIME) > :x", '"10"', 1],
       ['CAST(:x AS SIGNED)', '"1.5"', 1],
       ['TIME(:x)', '"10:11:12"', '10:11:12'],
       [
@@ -117,6 +120,13 @@ describe.each(servers)('a text beside another value on $dialect', ({ dialect, ur
       expect(await read('CONCAT(10.50 + :x)', '9.5')).toBe('20.00');
       expect(await read('CONCAT(id + :x)', '0.25')).toBe('5.25');
       expect(await read('id = 5 AND :x = 9.5', '9.50')).toBe(1);
+    });
+
+    it('finds no row by a text that is no date', async () => {
+      if (dialect === 'mariadb') return;
+      for (const x of ['abc', '10', ''])
+        for (const operator of ['>=', '<', '=', '<>'])
+          expect(await read(`IF(at ${operator} :x, 1, 0)`, x)).toBe(0);
     });
 
     it('finds booleans in JSON, and no numbers', async () => {
