@@ -42,7 +42,7 @@ export interface ColumnFacts {
   /** For each column, the variable that it is, if it is nothing else. Ignored like `neverNull`. */
   variables: readonly (string | undefined)[];
   /** For each column, true if variables are computed with in it, so that it may be a number. Ignored like `neverNull`. */
-  computed: readonly boolean[];
+  computed?: readonly boolean[];
   /** The functions that `neverNull` relies on, in lower case. If the database has others of these names, ignore it. */
   functions: ReadonlySet<string>;
 }

@@ -110,7 +110,6 @@ const parts: Parameters<typeof startExecutorProcess>[1] = {
       keptTables: new Set(),
       kept: [],
       neverNull: [],
-      computed: [],
       variables: [],
       functions: new Set(),
     }),

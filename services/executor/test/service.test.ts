@@ -153,7 +153,6 @@ async function setup(env: Record<string, string> = {}, logger: Logger = silent) 
           keptTables: new Set(),
           kept: [],
           neverNull: [],
-          computed: [],
           variables: [],
           functions: new Set(),
         }),

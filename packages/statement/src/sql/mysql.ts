@@ -245,9 +245,17 @@ function toTyped(value: Value, { name, type, elementType }: Declaration): BoundV
       return typeof scalar === 'string' || typeof scalar === 'number' ? toDecimal(String(scalar)) : scalar;
     case 'timestamp':
       return typeof scalar === 'string' ? (toUtcText(scalar) ?? scalar) : scalar;
+    case undefined:
+      return typeof scalar === 'number' ? toLiteral(scalar) : scalar;
     default:
       return scalar;
   }
+}
+
+/** As in the text of a statement, a fraction is a DECIMAL, and a number with an exponent a double. */
+function toLiteral(number: number): BoundValue {
+  const text = String(number);
+  return Number.isInteger(number) || text.includes('e') ? number : (decimalOf(text) ?? number);
 }
 
 /** The types whose own rules keep the digits of a number. */

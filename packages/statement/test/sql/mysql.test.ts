@@ -66,7 +66,7 @@ describe('a variable declared as', () => {
       ['1.5e-07', 1.5e-7],
       ['1e22', 1e22],
       ['1.2345678901234567890e25', decimal('12345678901234567890000000')],
-      ['1.5', 1.5],
+      ['1.5', 1.5, decimal('1.5')],
       [`1.${'3'.repeat(70)}`, 4 / 3],
     ] as const) {
       for (const [type, bound] of [

@@ -80,7 +80,7 @@ const kindsWithNull = new Set<ColumnKind['is']>(['json', 'date', 'timestamp']);
 /** Numbers duplicate column names, as answers do. */
 function toColumns(
   { columns, redefined = new Set() }: Signature,
-  { keepsNotNull, keptTables, kept, neverNull, variables, computed, functions }: ColumnFacts,
+  { keepsNotNull, keptTables, kept, neverNull, variables, computed = [], functions }: ColumnFacts,
   known: { notNull: readonly string[]; variables: readonly DescribedVariable[] },
 ) {
   const asserted = new Set(known.notNull);

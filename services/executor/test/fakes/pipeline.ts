@@ -152,7 +152,6 @@ export function setupExecute({
       keptTables: new Set(),
       kept: [],
       neverNull: [],
-      computed: [],
       variables: [],
       functions: new Set(),
     }),

@@ -381,6 +381,14 @@ export const tooWideError = () =>
     retryable: false,
   });
 
+/** MySQL drops ORDER BY in some subqueries. The values would be those of other variables. */
+export const droppedError = () =>
+  new HubError(
+    'SQL_REJECTED',
+    'The database drops a part of the statement in which a variable is, such as an ORDER BY in a subquery. Leave it out.',
+    { retryable: false },
+  );
+
 export const outTextError = () =>
   new HubError(
     'SQL_REJECTED',

@@ -4,7 +4,7 @@ import type { Param, Statement } from '../../ports/engine.ts';
 import { turnForColumns } from '../../result/column-turns.ts';
 import { withCommentInFront } from '../shared/comment.ts';
 import type { KeptOfConnection } from '../shared/kept-statements.ts';
-import { controlError, NotPreparable, tooLargeError, tooWideError } from './errors.ts';
+import { controlError, droppedError, NotPreparable, tooLargeError, tooWideError } from './errors.ts';
 import { ExpectedTypes, isInteger, keyOf, lettersOf } from './parameter-types.ts';
 import * as protocol from './protocol.ts';
 import { keepColumns, type WithColumns } from './result-columns.ts';
@@ -18,6 +18,8 @@ export interface Prepared extends WithColumns {
   /** True if it has more columns than the hub reads. It must not run. */
   isTooWide: boolean;
   parameterCount: number;
+  /** True if the server has dropped a part of the text with some of the parameters. It must not run. */
+  isIncomplete: boolean;
   preparedAt: number;
   expected: ExpectedTypes;
   /** True once it is known that all its tables have transactions. */
@@ -156,9 +158,10 @@ export async function prepareUndone(
   if (ended !== undefined) throw controlError(ended);
   if (ran instanceof NotPreparable && params.length === 0) return { ...prepared, text };
   if (ran !== undefined) throw ran;
-  if (prepared.isTooWide) {
+  const { isTooWide, isIncomplete } = prepared;
+  if (isTooWide || isIncomplete) {
     wire.send(protocol.closeStatement(prepared.id));
-    throw tooWideError();
+    throw isTooWide ? tooWideError() : droppedError();
   }
   return prepared;
 }
@@ -178,6 +181,7 @@ export function createPrepareReader(
     columns: [],
     isTooWide: false,
     parameterCount: 0,
+    isIncomplete: false,
     preparedAt: performance.now(),
     expected: new ExpectedTypes(),
     lastColumns: undefined,
@@ -206,6 +210,11 @@ export function createPrepareReader(
       prepared.expected.begin(prepared.parameterCount, isMariadb);
       parametersLeft = lists(prepared.parameterCount);
       packets = parametersLeft + lists(columnCount);
+    } else if (parametersLeft > 1 && protocol.isEof(source, start, end)) {
+      // The definitions of what MySQL has dropped are missing.
+      prepared.isIncomplete = true;
+      packets -= parametersLeft - 1;
+      parametersLeft = 0;
     } else if (parametersLeft > 0) {
       prepared.expected.read(seen, source, end);
       parametersLeft--;

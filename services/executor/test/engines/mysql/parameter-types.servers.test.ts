@@ -122,6 +122,27 @@ describe.each(servers)('a text beside another value on $dialect', ({ dialect, ur
       expect(await read('id = 5 AND :x = 9.5', '9.50')).toBe(1);
     });
 
+    it('refuses a variable that MySQL drops, and goes on', async () => {
+      if (dialect === 'mariadb') return;
+      const inner = 'SELECT 1 AS x UNION ALL SELECT 2';
+      for (const text of [
+        `(SELECT MAX(x) FROM (SELECT x FROM (${inner}) AS t ORDER BY :x) AS u)`,
+        `(SELECT GROUP_CONCAT(x ORDER BY :x) FROM (${inner}) AS t WHERE x = :x)`,
+      ]) {
+        const refused = { code: 'SQL_REJECTED', message: expect.stringContaining('ORDER BY in a subquery') };
+        await expect(read(text, 2)).rejects.toMatchObject(refused);
+        expect(await read('5', null)).toBe(5);
+      }
+    });
+
+    it('computes exactly with a fraction without a type', async () => {
+      expect(await readJson('ROUND(1.15 * :x, 2)', '1.1')).toBe(1.27);
+      expect(await readJson('TRUNCATE(2.30 * :x, 2)', '1.1')).toBe(2.53);
+      expect(await readJson('0.10 * :x = 0.15', '1.5')).toBe(1);
+      expect(await readJson('id IN (:x)', '[4.5,5.0]')).toBe(1);
+      expect(await readJson(':x + 0e0', '1e-7')).toBe(1e-7);
+    });
+
     it('finds no row by a text that is no date', async () => {
       if (dialect === 'mariadb') return;
       for (const x of ['abc', '10', ''])
