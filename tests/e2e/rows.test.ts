@@ -84,6 +84,28 @@ describe.each(sqlEngines)('records in bulk at %s', (engine) => {
     expect([unknown.status, unknown.body.code, unknown.body.line]).toEqual([400, 'VALIDATION', 2]);
   });
 
+  it('of CSV have lists as JSON, as the hub writes them', async () => {
+    const queryId = await store(
+      `INSERT INTO ${table} (id, note) SELECT :id, CASE WHEN 'p' IN (:tags) THEN 'p' ELSE '-' END FROM (SELECT 1 AS one) AS o`,
+      {
+        context: [
+          { key: 'id', type: 'integer' },
+          { key: 'tags', type: 'string[]', value: ['p'] },
+        ],
+      },
+    );
+    const csv = 'id,tags\n1,"[""q"",""p""]"\n2,"[""q""]"\n3,[]\n4,\n5,p\n';
+    const answer = await load(csv, '', { 'content-type': 'text/csv' }, queryId);
+    expect([answer.status, answer.body.records]).toEqual([200, 5]);
+    const { data } = await execute({
+      ...{ hubId, sourceId, command: 'SELECT' },
+      query: `SELECT id, note FROM ${table} ORDER BY id`,
+    });
+    expect(data.map(({ note }: { note: string }) => note)).toEqual(['p', '-', '-', 'p', 'p']);
+    const cut = await load('id,tags\n6,[q\n', '', { 'content-type': 'text/csv' }, queryId);
+    expect([cut.status, cut.body.code, cut.body.line]).toEqual([422, 'CONTEXT_INVALID', 2]);
+  });
+
   it.each([
     ['violates a constraint', '{"id": 7, "amount": 1}', 409, 'CONSTRAINT'],
     ['lacks a value', '{"amount": 1}', 422, 'CONTEXT_INVALID'],

@@ -225,7 +225,8 @@ function faultOf({ elementType, isList, required, allowed }: Declaration, value:
   }
   if (Array.isArray(value) ? value.some(hasNul) : hasNul(value)) return 'must not contain a NUL character';
   if (allowed === undefined) return undefined;
-  const members = Array.isArray(value) ? value : [value];
+  // A list of the type `json` is one document.
+  const members = Array.isArray(value) && (isList || elementType !== 'json') ? value : [value];
   if (members.every((member) => allowed.has(valueKey(member, elementType)))) return undefined;
   return 'must be one of the values that the query allows';
 }

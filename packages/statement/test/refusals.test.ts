@@ -35,6 +35,13 @@ const reasons: [reason: string, verbs: string][] = [
   ],
 ];
 
+it.each(dialects)('refuses a variable whose name has another letter on %s', (dialect) => {
+  for (const text of ['SELECT :größe', 'SELECT :ñ', 'SELECT :a語 FROM t'])
+    expect(refusal(text, 'SELECT', dialect), text).toEqual(
+      rejected('The name of a variable has the letters A to Z, digits and _.', 1, 8),
+    );
+});
+
 describe('the reason is told', () => {
   it.each(reasons.flatMap(([reason, verbs]) => verbs.split(' ').map((verb) => [verb, reason])))(
     'of %s',

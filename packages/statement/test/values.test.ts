@@ -257,6 +257,14 @@ describe('a value', () => {
     }
   });
 
+  it('of type json is a whole document, also if that is a list', () => {
+    const variable = { type: 'json', enumJson: '[{"a":1},[1,{"b":2}]]' };
+    const fault = 'must be one of the values that the query allows';
+    expect(take('[1,{"b":2}]', variable)).toEqual({ value: [1, { b: 2 }] });
+    for (const json of ['[]', '[{"a":1}]', '[[1,{"b":2}]]', '[{"b":2},1]'])
+      expect(take(json, variable), json).toEqual({ fault });
+  });
+
   it('without a type is one of those that are allowed, digit by digit', () => {
     const variable = { enumJson: '["a",1.10,null,{"b":1}]' };
     for (const json of ['"a"', '1.10', 'null', '{"b":1}', '["a",1.10]', '[]']) {

@@ -17,6 +17,7 @@ export interface Token {
 const wordStart = /[A-Za-z_\u0080-\u{10ffff}]/u;
 const wordPart = /[\w$\u0080-\u{10ffff}]/u;
 const blank = /[ \t\n\v\f\r]/;
+const otherLetter = /^(?![\0-\x7f])[\p{L}\p{N}]/u;
 const variableName = /[A-Za-z_][A-Za-z0-9_]{0,63}/y;
 const bracedVariable = /\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,63})\s*\}\}/y;
 const bracedAnywhere = /\{\{\s*[A-Za-z_][A-Za-z0-9_]{0,63}\s*\}\}/;
@@ -269,6 +270,9 @@ class Lexer {
       throw rejectAt(this.#text, this.#at, 'The name of a variable has at most 64 characters.');
     // In a subscript a colon separates the bounds of a slice, unless a declared variable follows it.
     const slice = this.#open.at(-1) === '[' && name !== undefined && !this.#isDeclared(name);
+    const isCut = this.#open.at(-1) !== '[' && otherLetter.test(this.#text.slice(end, end + 2));
+    if (isCut)
+      throw rejectAt(this.#text, this.#at, 'The name of a variable has the letters A to Z, digits and _.');
     if (name === undefined || slice) this.#push('symbol', this.#at + 1, ':');
     else this.#push('variable', end, name);
   }

@@ -129,7 +129,7 @@ const elementOf = (type: string | undefined): string | undefined =>
 const allowsEmptyText = (type: string | undefined): boolean =>
   [undefined, 'string'].includes(elementOf(type));
 
-const isList = (type: string | undefined): boolean => type?.endsWith('[]') === true;
+export const isList = (type: string | undefined): boolean => type?.endsWith('[]') === true;
 
 const allowsList = (type: string | undefined): boolean =>
   isList(type) || type === undefined || type === 'json';
@@ -172,7 +172,7 @@ function parse(text: string, type: string | undefined): string | undefined {
 /** As in a body. */
 const depthMax = 64;
 
-function isJson(text: string): boolean {
+export function isJson(text: string): boolean {
   try {
     return depthOf(JSON.parse(text)) <= depthMax && lossyPart(text) === undefined;
   } catch {

@@ -1,12 +1,15 @@
-/** The values of a record: a JSON object, or the texts of a record of CSV, which are read as the values of a URL. */
+/**
+ * The values of a record: a JSON object, or the texts of a record of CSV, which are read as the values of a URL. A list in a
+ * field is JSON, as the hub writes it.
+ */
 
-import { lossyPart } from '@datahub/contract/json-text';
+import { lossyPart, membersOf, objectOf } from '@datahub/contract/json-text';
 import type { Load } from '@datahub/proto/executor/v1/executor';
 import { HubError, reword } from '@datahub/service-kit/call/error';
 import { contextInvalid } from '@datahub/statement/values';
 import type { Statement } from '../../ports/engine.ts';
 import type { CallValues, PreparedQuery } from '../prepare.ts';
-import { createContextOfForm, type FormOf } from '../url-values.ts';
+import { createContextOfForm, type FormOf, isJson, isList } from '../url-values.ts';
 
 export type ReadRecord = (record: string) => Statement;
 
@@ -36,15 +39,33 @@ export function createRecordReader(
 
   function createTextReader() {
     const contextOfForm = createContextOfForm();
+    const listed = new Set(
+      query.variables.filter(({ type, secret }) => isList(type) && secret !== true).map(({ key }) => key),
+    );
     return (record: string) => {
       const texts = JSON.parse(record) as string[];
-      const form = {
-        values: columns.map((name, i) => ({ name, value: texts[i] as string })),
-        checkOnly: false,
-      };
-      return contextOfForm(form, { query, prepared, pinnedJson });
+      const fields = columns.map((name, i) => ({ name, value: texts[i] as string }));
+      const isJsonList = ({ name, value }: Field) => listed.has(name) && /^(\[|$)/.test(value);
+      const form = { values: fields.filter((field) => !isJsonList(field)), checkOnly: false };
+      const context = contextOfForm(form, { query, prepared, pinnedJson });
+      const lists = fields.filter((field) => isJsonList(field) && field.value !== '');
+      return lists.length === 0 ? context : withLists(context, lists);
     };
   }
+}
+
+interface Field {
+  name: string;
+  value: string;
+}
+
+function withLists(context: string, lists: readonly Field[]): string {
+  const members = new Map(membersOf(context));
+  for (const { name, value } of lists) {
+    if (!isJson(value)) throw contextInvalid([{ path: ['context', name], detail: 'must be a JSON array' }]);
+    members.set(name, value);
+  }
+  return objectOf(members);
 }
 
 /** The error of the record alone: its members are the variables. */
