@@ -36,10 +36,11 @@ export interface Place {
 }
 
 /**
- * What becomes of a value: it is compared, stored or given to a procedure as it is; is a part of what is computed, or one
- * of its results; is a column of a subquery or UNION; or anything else, such as the argument of a function.
+ * What becomes of a value: it is stored or given to a procedure as it is, or compared; is a part of what is computed, or
+ * one of its results; is an argument of NULLIF; is a column of a subquery or UNION; or anything else, such as the argument
+ * of a function.
  */
-export type Role = 'whole' | 'part' | 'column' | 'other';
+export type Role = 'whole' | 'compared' | 'part' | 'tested' | 'item' | 'other';
 
 const queryWords = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE']);
 const comparing = new Set(['LIKE', 'REGEXP', 'RLIKE', 'BETWEEN', 'SOUNDS']);
@@ -57,6 +58,10 @@ const callless = new Set([
   ...['AND', 'OR', 'XOR', 'NOT', 'WHERE', 'ON', 'HAVING', 'WHEN', 'THEN', 'ELSE', 'CASE', 'SELECT', 'BY'],
   ...['IN', 'IS', 'DIV', 'MOD', 'BINARY', 'DISTINCT', 'RETURNING'],
   ...comparing,
+]);
+/** Other functions whose result is a value of an argument. */
+const passing = new Set([
+  ...['MIN', 'MAX', 'ANY_VALUE', 'FIRST_VALUE', 'LAST_VALUE', 'NTH_VALUE', 'LAG', 'LEAD'],
 ]);
 const operators = new Set(['+', '-', '*', '/', '%']);
 const operatorWords = new Set(['DIV', 'MOD']);
@@ -152,15 +157,19 @@ export class Places {
     const isCompared = list === undefined && this.#isCompared(i);
     const isMerged = this.#isMerged(i);
     const isLimit = this.#isLimit(i);
-    const isWhole = list !== undefined || isCompared || isLimit || this.#isStored(i);
-    const isPart = isMerged || this.#isOperator(i - 1) || this.#isOperator(i + 1);
-    const role = isWhole ? 'whole' : isPart ? 'part' : this.#isColumn(i) ? 'column' : 'other';
+    const isWhole = list !== undefined || isLimit || this.#isStored(i);
+    const isPassed = isMerged || passing.has(this.#callOf(i));
+    const isPart = isPassed || this.#isOperator(i - 1) || this.#isOperator(i + 1);
+    const isTested = this.#callOf(i) === 'NULLIF';
+    const others = isTested ? 'tested' : isPart ? 'part' : this.#isColumn(i) ? 'item' : 'other';
+    const role = isCompared ? 'compared' : isWhole ? 'whole' : others;
     const isTime = timeFunctions.has(this.#callOf(i)) && this.#positions[i] === 0;
     return { list, isCompared, isMerged, isJsonPart: this.#isJsonPart(i), isTime, isLimit, role };
   }
 
   /** True for a value that decides by its type whether an expression is a number. */
-  isComputed = (i: number): boolean => this.of(i).role === 'part' || numeric.has(this.#callOf(i));
+  isComputed = (i: number): boolean =>
+    this.of(i).role === 'part' || this.#callOf(i) === 'NULLIF' || numeric.has(this.#callOf(i));
 
   /** The whole value of `SET column = :name`, of a column in `VALUES (…)`, or of an argument of CALL. */
   #isStored(i: number): boolean {

@@ -132,15 +132,16 @@ describe('a text whose type MySQL takes from what it stands beside', () => {
         .roles?.();
     expect(rolesOf('SELECT', 'SELECT d + :x, F(:x), IF(1, :x, 0), :x DIV 2, :x')).toBe('poppo');
     expect(rolesOf('SELECT', 'SELECT 1 FROM t WHERE d = :x AND d IN (:ids) AND d > 1 + :x LIMIT :x')).toBe(
-      'wwwwwpw',
+      'cwwwwpw',
     );
     expect(rolesOf('INSERT', 'INSERT INTO t VALUES (:x, :x + 1), (:x, F(:x))')).toBe('wpwo');
-    expect(rolesOf('UPDATE', 'UPDATE t SET a = :x, b = :x * a, c = 1 - :x WHERE d = :x')).toBe('wppw');
+    expect(rolesOf('UPDATE', 'UPDATE t SET a = :x, b = :x * a, c = 1 - :x WHERE d = :x')).toBe('wppc');
     const other = 'INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a = :x, b = b + :x';
     expect(rolesOf('INSERT', other)).toBe('wp');
+    expect(rolesOf('SELECT', "SELECT NULLIF(:x, ''), :x LIKE 'a'")).toBe('tc');
     expect(rolesOf('CALL', 'CALL p(:x, F(:x), :x + 1)')).toBe('wop');
-    expect(rolesOf('SELECT', 'SELECT a FROM (SELECT :x AS a, 1, :x) AS t')).toBe('cc');
-    expect(rolesOf('SELECT', 'SELECT 1, :x UNION SELECT :x, F(1, :x)')).toBe('cco');
+    expect(rolesOf('SELECT', 'SELECT a FROM (SELECT :x AS a, 1, :x) AS t')).toBe('ii');
+    expect(rolesOf('SELECT', 'SELECT 1, :x UNION SELECT :x, F(1, :x)')).toBe('iio');
   });
 
   it('is no operand of a comparison, so a list is JSON text in the results of a CASE', () => {

@@ -45,6 +45,8 @@ const marks = { text: 'CONCAT(?)', integer: '(? + 0)', double: '(? + 0e0)' };
 
 /** Of a DECIMAL, all and after the point. */
 const [digitsMax, placesMax] = [65, 30];
+/** The digits that a double keeps. */
+const doubleDigits = 15;
 /** As many digits in front of the point as nearly all values have. With more, sums in Arrow could not be decimals. */
 const fewDigits = 18;
 const decimalMark = (places: number, hasMany: boolean) =>
@@ -98,25 +100,24 @@ export class ExpectedTypes {
     params,
     untyped = [],
     roles,
-  }: Pick<Statement, 'params' | 'untyped' | 'roles'>): Map<number, string> {
+    kind,
+  }: Pick<Statement, 'params' | 'untyped' | 'roles' | 'kind'>): Map<number, string> {
     const found = new Map<number, string>();
     let known: string | undefined;
     const roleOf = (index: number) => {
       known ??= roles?.() ?? '';
-      return known[index];
+      return known[index] ?? 'o';
     };
     const add = (index: number, mark: string | undefined) => {
       // A value that is compared with a number or time, or stored as one, as it is, gets the type of the other.
-      const isFine = mark === undefined || (converted.has(this.#of(index)) && roleOf(index) === 'w');
+      const isFine = mark === undefined || (converted.has(this.#of(index)) && /[wc]/.test(roleOf(index)));
       if (!isFine) found.set(index, mark);
     };
     for (const value of untyped) add(value.index, markOfText(value, this.#of(value.index), roleOf));
     for (const [index, param] of params.entries()) {
       const expected = this.#of(index);
-      add(
-        index,
-        isDecimal(param) ? markOfNumber(param, expected, () => roleOf(index)) : markOf(param, expected),
-      );
+      const place = { expected, role: () => roleOf(index), isWrite: kind !== 'read' };
+      add(index, isDecimal(param) ? markOfNumber(param, place) : markOf(param, expected));
     }
     return found;
   }
@@ -136,7 +137,7 @@ function mustBe({ value, isJson }: UntypedValue, expected: Expected): string | u
 function markOfText(
   { index, value, isJson }: UntypedValue,
   expected: Expected,
-  roleOf: (index: number) => string | undefined,
+  roleOf: (index: number) => string,
 ): string | undefined {
   if (typeof value !== 'string' || (isJson && !numbers.has(expected))) return undefined;
   const { text } = marks;
@@ -152,7 +153,7 @@ function markOfText(
     case 'integer':
     case 'year':
       if (whole.test(value)) return undefined;
-      return (roleOf(index) === 'p' ? markOfDecimal(value) : undefined) ?? text;
+      return (/[pt]/.test(roleOf(index)) ? markOfDecimal(value) : undefined) ?? text;
     default:
       return expected === 'json' || expected === 'binary' ? text : undefined;
   }
@@ -162,15 +163,19 @@ type Decimal = Extract<Param, object>;
 
 const isDecimal = (param: Param): param is Decimal => typeof param === 'object' && param !== null;
 
-/** A column of a subquery gets 30 places, and so only 35 digits in front of the point. */
+/**
+ * A column of a subquery, or the result of COALESCE, gets 30 places, and so only 35 digits in front of the point. In a
+ * write, a DECIMAL that is compared with '' is an error, and a double is none.
+ */
 function markOfNumber(
   { decimal }: Decimal,
-  expected: Expected,
-  role: () => string | undefined,
+  { expected, role, isWrite }: { expected: Expected; role: () => string; isWrite: boolean },
 ): string | undefined {
-  if (expected === 'json' || expected === 'binary' || expected === 'double') return undefined;
-  if (expected === 'text' && role() !== 'c') return undefined;
-  return markOfDecimal(decimal);
+  if (expected === 'json' || expected === 'double') return undefined;
+  if (expected !== 'text' && expected !== 'binary') return markOfDecimal(decimal);
+  const isShort = decimal.replace(/\D/g, '').length <= doubleDigits;
+  if (isWrite && isShort && /[ct]/.test(role())) return marks.double;
+  return /[pti]/.test(role()) ? markOfDecimal(decimal) : undefined;
 }
 
 function markOf(param: Exclude<Param, Decimal>, expected: Expected): string | undefined {
