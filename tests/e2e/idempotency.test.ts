@@ -143,6 +143,31 @@ describe('a POST with an Idempotency-Key', () => {
       return (await api.ok(api.post('/v1/queries', query))).config.query.queryId as string;
     };
 
+    it('is not answered again to a key that has lost the query by its name', async () => {
+      const [hub, path] = [`named-${randomUUID().slice(0, 8)}`, 'insert'];
+      const { hubId: named } = await api.ok(api.post('/v1/hubs', { label: 'named', path: hub }));
+      const at = await createSource(named, engine);
+      const text = 'INSERT INTO once_named (n) VALUES (1)';
+      const ddl = async (query: string, command: string) => {
+        const body = { hubId: named, sourceId: at, label: 'q', query, command };
+        const { queryId } = (await api.ok(api.post('/v1/queries', body))).config.query;
+        await api.ok(api.post('/v1/queries/execute', { queryId }));
+      };
+      await ddl('CREATE TABLE once_named (n int)', 'CREATE');
+      const body = { hubId: named, sourceId: at, label: 'q', query: text, command: 'INSERT', path };
+      const { queryId: insert } = (await api.ok(api.post('/v1/queries', body))).config.query;
+      const scopes = ['queries:execute', 'queries:execute:write'];
+      const limits = { queries: [`${hub}/${path}`] };
+      const { key } = await api.ok(api.post('/v1/keys', { name: 'named', scopes, limits }));
+      const headers = { 'idempotency-key': randomUUID() };
+      const run = () => api.post('/v1/queries/execute', { queryId: insert }, { headers, key });
+      await api.ok(run());
+      expect((await run()).headers.get('idempotency-replayed')).toBe('true');
+      await api.ok(api.put(`/v1/queries/${insert}`, { meta: { path: 'other' } }));
+      expect((await run()).body).toMatchObject({ status: 409, code: 'IDEMPOTENCY_CONFLICT' });
+      await ddl('DROP TABLE once_named', 'DROP');
+    });
+
     it('keeps its key if it failed without a transaction, because a part may have been made', async () => {
       const drop = await store('DROP TABLE no_such_table', 'DROP');
       const key = randomUUID();

@@ -78,6 +78,7 @@ function readAnnotation(written: string, rest: string, found: Annotations): void
       `It needed ${rest === '' ? 'a signed-in user' : `the roles ${rest}`}. Limit the keys that may run it.`,
     );
   else if (/^mcp(?:description)?$/.test(word) && rest !== '') found.tool = rest;
+  else if (word === 'mcp') found.notes.push('It was a tool without a description. Set tool to one.');
   else if (word === 'validate')
     found.notes.push(`It checked ${rest}. The types of the variables do that here, or the text.`);
   else if (shaping.has(word)) found.notes.push(`@${written} gave the answer another form. Here it has rows.`);

@@ -14,28 +14,37 @@ export interface Routine {
   faults: string[];
 }
 
-const declaration =
-  /\bcreate\s+(?:or\s+replace\s+)?(function|procedure)\s+((?:\w+\.)?\w+)\s*\(((?:[^()]|\([^()]*\))*)\)/gi;
-const comment =
-  /\bcomment\s+on\s+(?:function|procedure)\s+((?:\w+\.)?\w+)\s*(?:\([^)]*\))?\s*is\s*'((?:[^']|'')*)'/gi;
+const word = String.raw`(?:"(?:[^"]|"")+"|\w+)`;
+const named = String.raw`((?:${word}\s*\.\s*)?${word})`;
+const declaration = new RegExp(
+  String.raw`\bcreate\s+(?:or\s+replace\s+)?(function|procedure)\s+${named}\s*\(((?:[^()]|\([^()]*\))*)\)`,
+  'gi',
+);
+const comment = new RegExp(
+  String.raw`\bcomment\s+on\s+(?:function|procedure)\s+${named}\s*(?:\([^)]*\))?\s*is\s*(?:'((?:[^']|'')*)'|e'((?:[^'\\]|''|\\.)*)')`,
+  'gis',
+);
 
 /** Undefined: the file declares none. */
 export function readRoutines(text: string): Routine[] | undefined {
   const declared = [...text.matchAll(declaration)];
   if (declared.length === 0) return undefined;
-  const texts = new Map(
-    [...text.matchAll(comment)].map(([, name = '', inner = '']) => [
-      keyOf(name),
-      inner.replaceAll("''", "'"),
-    ]),
-  );
+  const lineOf = (index: number) => text.slice(0, index).split('\n').length;
+  const comments = [...text.matchAll(comment)].map(({ 1: name = '', 2: plain, 3: escaped = '', index }) => ({
+    ...{ name, line: lineOf(index) },
+    text: (plain ?? escaped.replaceAll(/\\(.)/gs, (_, one) => escapes[one] ?? one)).replaceAll("''", "'"),
+  }));
+  const texts = new Map(comments.map(({ name, text }) => [keyOf(name), text]));
   const names = declared.map(({ 2: name = '' }) => keyOf(name));
-  return declared.flatMap(({ 1: kind = '', 2: name = '', 3: list = '', index }) => {
+  const elsewhere = comments.filter(({ name, text }) => !names.includes(keyOf(name)) && isEndpoint(text));
+  const missing = elsewhere.map(({ name, line, text }) => ({
+    ...{ name, line, annotations: readAnnotations(text.split('\n')), text: '', context: [] },
+    faults: [`The file has no CREATE of ${name}, so its parameters are not known.`],
+  }));
+  const found = declared.flatMap(({ 1: kind = '', 2: name = '', 3: list = '', index }) => {
     const annotated = texts.get(keyOf(name));
-    // Without HTTP it is no endpoint.
-    if (annotated === undefined || !/^\s*http\b/im.test(annotated)) return [];
-    const line = text.slice(0, index).split('\n').length;
-    const routine = { name, line, annotations: readAnnotations(annotated.split('\n')) };
+    if (annotated === undefined || !isEndpoint(annotated)) return [];
+    const routine = { name, line: lineOf(index), annotations: readAnnotations(annotated.split('\n')) };
     const call = toCall(kind, name, list);
     if (/^\s*(?:for|tags?)\b/im.test(annotated))
       call.faults.push('Its annotations depend on tags. Leave those that hold for it, without the tags.');
@@ -43,9 +52,18 @@ export function readRoutines(text: string): Routine[] | undefined {
       call.faults.push(`Several functions have the name ${name}, and it is not known which is the endpoint.`);
     return [{ ...routine, ...call }];
   });
+  return [...found, ...missing];
 }
 
-const keyOf = (name: string): string => name.toLowerCase().replace(/^public\./, '');
+const escapes: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
+const isEndpoint = (annotated: string): boolean => /^\s*http\b/im.test(annotated);
+
+/** Names without quotes are the same in any case. */
+const keyOf = (name: string): string =>
+  (name.match(new RegExp(word, 'g')) ?? [])
+    .map((one) => (one.startsWith('"') ? one : `"${one.toLowerCase()}"`))
+    .join('.')
+    .replace(/^"public"\./, '');
 
 function toCall(kind: string, name: string, list: string): Pick<Routine, 'text' | 'context' | 'faults'> {
   const faults: string[] = [];
@@ -60,6 +78,7 @@ function toCall(kind: string, name: string, list: string): Pick<Routine, 'text' 
       continue;
     }
     const [parameter = '', ...type] = words;
+    if (parameter.includes('"')) faults.push(`The parameter ${parameter} has a name in quotes.`);
     if (type.length === 0) faults.push(`The parameter ${part.trim()} has no name.`);
     const sqlType = type.join(' ');
     const own = typeOfCast(`::${sqlType}`);

@@ -21,7 +21,7 @@ export function importNpgsqlRest(files: ExportFile[], into: Imported, root: stri
       for (const { line, annotations, ...routine } of routines) {
         const found = {
           file: name,
-          ...place(annotations, routine.name.split('.').at(-1) as string),
+          ...place(annotations, routine.name.replaceAll('"', '').split('.').at(-1) as string),
           folder: [],
           source,
         };

@@ -105,6 +105,24 @@ create function app.inner() returns int language sql as $$ select 1 $$;`;
     expect(convert(text)).toMatchObject({ query: { context: [{ key: 'a', ...traits }] }, faults: [] });
   });
 
+  it('finds names in quotes and comments with escapes, and reports a comment without its function', () => {
+    const text = `create function "getUser"(_id int) returns int language sql as $$ select 1 $$;
+comment on function "getUser"(int) is 'HTTP GET /user';
+create function "Odd Schema".g() returns int language sql as $$ select 1 $$;
+comment on function "Odd Schema".G() is E'HTTP GET\\n@cached\\n@mcp';
+comment on function app.nobody(int) is 'HTTP GET';`;
+    const into = new Imported('shop');
+    importNpgsqlRest([{ name: 'f.sql', text }], into, '');
+    expect(into.queries.map(({ path, text }) => [path, text])).toEqual([
+      ['user', 'SELECT * FROM "getUser"(_id => :id)'],
+      ['g', 'SELECT * FROM "Odd Schema".g()'],
+    ]);
+    expect(into.faults.map(({ line, detail }) => [line, detail])).toEqual([
+      [5, 'The file has no CREATE of app.nobody, so its parameters are not known.'],
+    ]);
+    expect(into.notes).toHaveLength(2);
+  });
+
   it('takes the annotations of each function, and reports those that cannot be queries', () => {
     const each = (name: string, parameter: string, lines: string) =>
       `create function public.${name}(${parameter}) returns int language sql as 'select 1';\ncomment on function ${name} is 'HTTP GET\n${lines}';\n`;

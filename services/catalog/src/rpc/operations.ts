@@ -18,6 +18,7 @@ import { type CallContext, type Calls, requirePrincipal } from '@datahub/service
 import { HubError } from '@datahub/service-kit/call/error';
 import type { Catalog } from '../catalog.ts';
 import type { AuditDoc, CommitDoc, OperationDoc } from '../documents.ts';
+import { keyLimits } from '../key-limits.ts';
 import { recordBytes } from '../stored-bytes.ts';
 import { entryIdOf } from './audit.ts';
 import { fromLimits } from './to-proto.ts';
@@ -48,7 +49,8 @@ export function createOperationCalls(catalog: Catalog): OperationCalls {
     beginOperation: async (request, ctx): Promise<BeginOperationResponse> => {
       const principal = requirePrincipal(ctx);
       const { accountId } = principal;
-      const doc = newRecord(catalog, principal, request);
+      const rights = await rightsOf(catalog, principal, request.queryId);
+      const doc = newRecord(catalog, { principal, rights }, request);
       const found = await operations.get(accountId, doc.id);
       const isKnown = found?.bodyMac === doc.bodyMac && found.expiresAt > doc.createdAt;
       // The query may have become a read after its record was made.
@@ -77,7 +79,11 @@ async function isReadOnly({ store }: Catalog, accountId: string, queryId: string
   return query === null || isReadingCommand(query.command);
 }
 
-function newRecord(catalog: Catalog, principal: Principal, request: BeginOperationRequest): OperationDoc {
+function newRecord(
+  catalog: Catalog,
+  { principal, rights }: { principal: Principal; rights: string },
+  request: BeginOperationRequest,
+): OperationDoc {
   const nowMs = catalog.nowMs();
   const { accountId } = principal;
   return {
@@ -86,7 +92,7 @@ function newRecord(catalog: Catalog, principal: Principal, request: BeginOperati
     version: 1,
     bodyMac: Buffer.from(request.bodyMac).toString('hex'),
     keyId: principal.keyId,
-    rights: rightsOf(principal),
+    rights,
     open: 1,
     status: 0,
     contentType: '',
@@ -105,14 +111,30 @@ function digestOf(...parts: string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
-/** A digest of what the caller may do: all limits besides those of how often and from which pages. */
-function rightsOf({ scopes, limits, person }: Principal): string {
+/**
+ * A digest of what the caller may do: all limits besides those of how often and from which pages, and whether a key that
+ * names its queries names this one.
+ */
+async function rightsOf(catalog: Catalog, principal: Principal, queryId: string): Promise<string> {
+  const { scopes, limits, person } = principal;
   const grants = person?.grants ?? [{ scopes, limits }];
   const parts = grants.map(({ scopes, limits }) => {
     const { ratePerMinute: _, origins: __, ...rights } = fromLimits(limits);
     return JSON.stringify([scopes, rights]);
   });
-  return digestOf(...parts);
+  const isNamed =
+    queryId === '' || !keyLimits.queries.isSet(limits) || (await isOwn(catalog, principal, queryId));
+  return digestOf(...parts, ...(isNamed ? [] : ['another name']));
+}
+
+async function isOwn(
+  { store }: Catalog,
+  { accountId, limits }: Principal,
+  queryId: string,
+): Promise<boolean> {
+  const query = await store.queries.get(accountId, queryId);
+  const hub = query && (await store.hubs.get(accountId, query.hubId));
+  return query !== null && hub !== null && keyLimits.queries.isAllowed(limits, { hub, query });
 }
 
 const operationOf = ({ createdAt, id }: OperationDoc): string => `${createdAt}:${id}`;
