@@ -162,9 +162,14 @@ describe('a POST with an Idempotency-Key', () => {
       const headers = { 'idempotency-key': randomUUID() };
       const run = () => api.post('/v1/queries/execute', { queryId: insert }, { headers, key });
       await api.ok(run());
-      expect((await run()).headers.get('idempotency-replayed')).toBe('true');
+      const steps = [{ queryId: insert }];
+      const runAll = () => api.post('/v1/queries/transaction', { steps }, { headers, key });
+      await api.ok(runAll());
+      for (const again of [run, runAll])
+        expect((await again()).headers.get('idempotency-replayed')).toBe('true');
       await api.ok(api.put(`/v1/queries/${insert}`, { meta: { path: 'other' } }));
-      expect((await run()).body).toMatchObject({ status: 409, code: 'IDEMPOTENCY_CONFLICT' });
+      for (const again of [run, runAll])
+        expect((await again()).body).toMatchObject({ status: 409, code: 'IDEMPOTENCY_CONFLICT' });
       await ddl('DROP TABLE once_named', 'DROP');
     });
 

@@ -21,6 +21,7 @@ import type { AuditDoc, CommitDoc, OperationDoc } from '../documents.ts';
 import { keyLimits } from '../key-limits.ts';
 import { recordBytes } from '../stored-bytes.ts';
 import { entryIdOf } from './audit.ts';
+import { reachedQueries } from './query-names/reach.ts';
 import { fromLimits } from './to-proto.ts';
 
 type OperationCalls = Pick<Calls<typeof CatalogServiceService>, 'beginOperation' | 'finishOperation'>;
@@ -111,10 +112,7 @@ function digestOf(...parts: string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }
 
-/**
- * A digest of what the caller may do: all limits besides those of how often and from which pages, and whether a key that
- * names its queries names this one.
- */
+/** A digest of what the caller may do: all limits besides those of how often and from which pages. */
 async function rightsOf(catalog: Catalog, principal: Principal, queryId: string): Promise<string> {
   const { scopes, limits, person } = principal;
   const grants = person?.grants ?? [{ scopes, limits }];
@@ -122,19 +120,18 @@ async function rightsOf(catalog: Catalog, principal: Principal, queryId: string)
     const { ratePerMinute: _, origins: __, ...rights } = fromLimits(limits);
     return JSON.stringify([scopes, rights]);
   });
-  const isNamed =
-    queryId === '' || !keyLimits.queries.isSet(limits) || (await isOwn(catalog, principal, queryId));
-  return digestOf(...parts, ...(isNamed ? [] : ['another name']));
+  return digestOf(...parts, ...(await named(catalog, principal, queryId)));
 }
 
-async function isOwn(
-  { store }: Catalog,
-  { accountId, limits }: Principal,
-  queryId: string,
-): Promise<boolean> {
+/** What the names of queries in the limits of a key stand for now: for the query of an execution, else for all of them. */
+async function named(catalog: Catalog, { accountId, limits }: Principal, queryId: string): Promise<string[]> {
+  if (!keyLimits.queries.isSet(limits)) return [];
+  if (queryId === '') return (await reachedQueries(catalog, { accountId, limits })) ?? [];
+  const { store } = catalog;
   const query = await store.queries.get(accountId, queryId);
   const hub = query && (await store.hubs.get(accountId, query.hubId));
-  return query !== null && hub !== null && keyLimits.queries.isAllowed(limits, { hub, query });
+  const isOwn = query !== null && hub !== null && keyLimits.queries.isAllowed(limits, { hub, query });
+  return isOwn ? [queryId] : [];
 }
 
 const operationOf = ({ createdAt, id }: OperationDoc): string => `${createdAt}:${id}`;

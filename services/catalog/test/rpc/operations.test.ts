@@ -99,7 +99,7 @@ describe('a record of an operation', () => {
         createCallContext({ timeoutMs: 60_000, principal: { ...principal, ...change } }),
       );
     expect(await as({})).toMatchObject({ state: State.STATE_DONE, kept: true });
-    const limits = { hubIds: ['h'], queryIds: [], origins: [], contextJson: '' };
+    const limits = { hubIds: ['h'], queryIds: [], queries: [], origins: [], contextJson: '' };
     const person = { id: 'p', grants: [{ scopes: ['hubs:read'], limits }] };
     const named = { ...limits, hubIds: [], queries: ['shop/orders'] };
     for (const change of [{ scopes: ['hubs:read'] }, { limits }, { limits: named }, { person }]) {

@@ -37,7 +37,7 @@ const whole = /^\s*[+-]?\d{1,18}\s*$/;
 const beginOfTime = /^\s*-?\d/;
 /** What MySQL reads as in the text of a statement wherever it takes a parameter for a date, or for a time of day. */
 const plainDate =
-  /^\d{4}-(0?[1-9]|1[0-2])-(0?[1-9]|[12]\d|3[01])([T ]([01]?\d|2[0-3]):[0-5]?\d(:[0-5]?\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/;
+  /^\d{4}-(0?[1-9]|1[0-2])-(0?[1-9]|[12]\d|3[01])([T ]([01]?\d|2[0-3]):[0-5]?\d(:[0-5]?\d(\.\d+)?)?([+-]\d\d:\d\d)?)?$/;
 const plainTime = /^-?\d{1,3}:[0-5]?\d(:[0-5]?\d(\.\d+)?)?$/;
 
 /** Makes a value of a parameter what it is in the text of a statement, whatever is beside it. */

@@ -77,6 +77,8 @@ describe.each(servers)('a text beside another value on $dialect', ({ dialect, ur
       ['CONCAT(HOUR(:x), EXTRACT(MINUTE FROM :x))', '"10:11:12.5"', '1011'],
       ["ADDTIME(:x, '01:00:00')", '"2026-01-02 10:11:12"', '2026-01-02 11:11:12'],
       ['HOUR(:x)', '101112', 10],
+      ['DATE_ADD(:x, INTERVAL 1 DAY)', '"2026-01-02T10:11:12Z"', '2026-01-03 10:11:12'],
+      [':x - INTERVAL 1 MONTH', '"2026-01-02T10:11:12Z"', '2025-12-02 10:11:12'],
       ["CAST('2026-01-02' AS DATE) = COALESCE(:x, CAST('2026-01-02' AS DATE))", '"2026"', 0],
       ["CAST('2026-01-02' AS DATE) = COALESCE(:x, CAST('2026-01-02' AS DATE))", '"2026-13-45"', 0],
       ["CAST('2026-01-02' AS DATE) = COALESCE(:x, CAST('2026-01-02' AS DATE))", '20261301', 0],
