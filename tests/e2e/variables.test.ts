@@ -51,9 +51,9 @@ describe.each(engines)('a declared variable on %s', (engine) => {
     postgres: 'make_date(:pin, 13, 40)',
     mysql: "ST_SRID(ST_GeomFromText('POINT(1 1)'), :pin)",
   };
-  it.skipIf(repeating[engine] === undefined)(
-    'is in no message of the database if it is secret, or if the key sets it',
-    async () => {
+  // MariaDB has no such message.
+  if (repeating[engine] !== undefined)
+    it('is in no message of the database if it is secret, or if the key sets it', async () => {
       const of = (secret: boolean) =>
         store(`SELECT ${repeating[engine]}`, { context: [{ key: 'pin', type: 'integer', secret }] });
       const detailOf = async (queryId: string, context: object, key?: string) => {
@@ -66,8 +66,7 @@ describe.each(engines)('a declared variable on %s', (engine) => {
       const limits = { queryIds: [plain], context: { pin: 748_392 } };
       const { key } = await api.ok(api.post('/v1/keys', { name: 'pins', limits }));
       expect(await detailOf(plain, {}, key)).toEqual([422, false]);
-    },
-  );
+    });
 
   it('means one moment by a declared timestamp in a comparison, and refuses one that does not exist', async () => {
     const moment =
