@@ -336,9 +336,10 @@ describe.skipIf(engine === undefined)('watches (need POSTGRES_URL)', () => {
         await expect.poll(isRunning, { interval: 100 }).toBe(true);
         await api.ok(api.put(`/v1/keys/${maker.keyId}`, { limits }));
         expect(await api.ok(api.get(`/v1/watches/${watchId}`))).toMatchObject({ paused: true, nextAt: null });
-        // The statement would take a minute.
+        // The statement would take a minute. An executor may refuse it before the run is stopped.
         const { outcome, durationMs } = await ended(watchId, runId);
-        expect([limits, outcome, durationMs < 50_000]).toEqual([limits, 'skipped', true]);
+        expect([limits, durationMs < 50_000]).toEqual([limits, true]);
+        expect(['skipped', 'failed']).toContain(outcome);
         const [event] = await eventsOf(watchId, 1);
         expect(event).toMatchObject({ type: 'watch.paused', data: { code: 'SCOPE_DENIED' } });
         await api.ok(api.delete(`/v1/keys/${maker.keyId}`));
