@@ -109,7 +109,7 @@ const readText = (dir: string, file: string, faults: Fault[]): Promise<string | 
 const strangeness = (path: string): Promise<string | undefined> =>
   lstat(path).then(strangeDetail, () => undefined);
 
-/** Links could lead out of the directory, whose files may come from somebody else. Others, such as pipes, may never end. */
+/** Links could lead out of the directory, whose files may come from somebody else, and pipes may never end. */
 function strangeDetail(entry: Pick<Dirent, 'isFile' | 'isDirectory' | 'isSymbolicLink'>): string | undefined {
   if (entry.isSymbolicLink()) return 'Links are not followed. Put the file itself here.';
   return entry.isFile() || entry.isDirectory() ? undefined : 'This is neither a file nor a folder.';

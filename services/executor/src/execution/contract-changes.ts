@@ -122,13 +122,15 @@ const longTypes: ReadonlySet<string> = new Set(['bigint', 'numeric', 'decimal'])
 
 /** A date in place of a timestamp breaks a caller, although both are strings in JSON. */
 function breaksForm(from: string, to: string): boolean {
-  const [old, next] = [from, to].map((type) => {
-    const [, element = '', brackets = ''] = /^(.*?)(?: unsigned)?((?:\[\])*)$/.exec(type) ?? [];
-    const form = `${formOf.get(element) ?? element}${brackets}`;
-    return { form, isLong: brackets !== '' && longTypes.has(element) };
-  }) as [{ form: string; isLong: boolean }, { form: string; isLong: boolean }];
+  const [old, next] = [formOfType(from), formOfType(to)];
   if (next.isLong && !old.isLong) return true;
   return old.form !== next.form && !(old.form === 'fraction' && next.form === 'whole');
+}
+
+function formOfType(type: string): { form: string; isLong: boolean } {
+  const [, element = '', brackets = ''] = /^(.*?)(?: unsigned)?((?:\[\])*)$/.exec(type) ?? [];
+  const form = `${formOf.get(element) ?? element}${brackets}`;
+  return { form, isLong: brackets !== '' && longTypes.has(element) };
 }
 
 const isWithin = (type: string, others: string) =>

@@ -91,6 +91,12 @@ function toColumns(
   const isProven = ![...functions].some((name) => redefined.has(name));
   const isNeverNull = ({ kind }: DescribedColumn, i: number) =>
     isProven && isAligned(neverNull) && neverNull[i] === true && !kindsWithNull.has(kind.is);
+  const typeOf = ({ isUntyped, kind }: DescribedColumn, i: number): JsonType => {
+    if (isUntyped === 'computed')
+      return isAligned(computed) && computed[i] ? 'number|string' : jsonTypeOf(kind);
+    if (!isUntyped) return jsonTypeOf(kind);
+    return jsonTypeOfVariable(isAligned(variables) ? variables[i] : undefined, known.variables);
+  };
   return columns.map((column, i) => ({
     name: names[i] as string,
     type: column.type,
@@ -99,14 +105,7 @@ function toColumns(
       isNeverNull(column, i) ||
       asserted.has(names[i] as string)
     ),
-    jsonType:
-      column.isUntyped === 'computed'
-        ? isAligned(computed) && computed[i] === true
-          ? 'number|string'
-          : jsonTypeOf(column.kind)
-        : column.isUntyped
-          ? jsonTypeOfVariable(isAligned(variables) ? variables[i] : undefined, known.variables)
-          : jsonTypeOf(column.kind),
+    jsonType: typeOf(column, i),
     ...(column.labels && { labels: { values: [...column.labels] } }),
   }));
 }

@@ -327,7 +327,7 @@ export function requireReading(
 ): void {
   if (kind === 'read' || (annotate === undefined && onlyReads !== true)) return;
   throw refusedOption(
-    'This query writes. The option reads, and rows to be annotated, used for training or summarized, need a query that reads.',
+    'This query writes. It must read if the option reads is set, or if its rows are annotated, used for training or summarized.',
   );
 }
 

@@ -80,15 +80,13 @@ export class ChunkedOutput implements Flow {
     this.#reply = reply;
     reply.onDrain(() => {
       this.#isReaderBehind = false;
-      const wasHeld = this.#held.length > 0;
-      if (wasHeld) {
-        const [waited] = this.#held;
+      const [waited] = this.#held;
+      if (waited !== undefined) {
         this.#passHeld();
-        if (waited !== undefined && this.#held[0]?.buffer !== waited.buffer)
-          noteOldBuffers(waited.buffer.byteLength);
+        if (this.#held[0]?.buffer !== waited.buffer) noteOldBuffers(waited.buffer.byteLength);
       }
       if (this.#held.length > 0 || this.#hasEnded) return;
-      if (wasHeld) this.#flushSoon();
+      if (waited !== undefined) this.#flushSoon();
       this.#isPaused = this.#isLarge() && !this.#scheduler.enter(this);
       if (!this.#isPaused) this.#listener();
     });

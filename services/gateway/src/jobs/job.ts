@@ -1,7 +1,8 @@
 /**
  * Runs one job until it ends, is deleted or is leased by another gateway. The runner reads the scopes and limits of the
- * job's key, and whether it may still use the query, at the start of each run and every 5 s. If the key has changed, the run restarts with the new ones and skips the
- * rows that the classifier has learnt. A run that fails for a transient reason is repeated.
+ * job's key, and whether it may still use the query, at the start of each run and every 5 s. If the key has changed, the
+ * run restarts with the new scopes and limits and skips the rows that the classifier has learnt. A run that fails for a
+ * transient reason is repeated.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -19,7 +20,7 @@ import {
   toAbortSignal,
 } from '@datahub/service-kit/call/call';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
-import { executionOf } from '../resources/classifiers/jobs.ts';
+import { checkExecution, executionOf } from '../resources/classifiers/jobs.ts';
 import type { Upstreams } from '../upstreams.ts';
 import type { LearntRows } from './learnt-rows.ts';
 import { TrainingRun } from './training-run.ts';
@@ -183,9 +184,7 @@ class JobRun {
 
   /** Rejects if the query or its source is gone, or the query got a name that the key may not use. */
   async #requireQuery(): Promise<void> {
-    const check = { ...executionOf(this.#job), checkOnly: true };
-    const { executor } = this.#deps.upstreams;
-    await executor.execute(check, this.#ctx(), { chunk: () => true, onDrain: () => {} }).catch((err) => {
+    await checkExecution(this.#deps.upstreams, executionOf(this.#job), this.#ctx()).catch((err) => {
       if (goneCodes.has(toHubError(err).code)) throw err;
     });
   }

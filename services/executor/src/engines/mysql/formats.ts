@@ -12,8 +12,8 @@ const changedFormats =
   "SELECT 'time_zone' FROM DUAL WHERE @@time_zone <> '+00:00' UNION SELECT 'character_set_results' FROM DUAL WHERE NOT @@character_set_results <=> 'utf8mb4'";
 
 /**
- * Whether the texts of OUT parameters are in UTF-8, of each procedure that a text may name. A parameter has the character
- * set of the database unless it names one, and PARAMETERS has a wrong one then.
+ * Whether the texts of OUT parameters are in UTF-8, of each procedure that a text may name. A parameter that names no
+ * character set has that of its database, and PARAMETERS then says that of the session's database.
  */
 const outCharsets = (text: string) => {
   const words = [...wordsOf(text)].slice(0, wordsMax).map(literal).join(',');

@@ -12,11 +12,10 @@ type Untyped = Statement['untyped'];
 const [charsetBytes, typeBytes] = [12, 6];
 const binaryCharset = 0x3f;
 
-type Expected = 'integer' | 'year' | 'decimal' | 'double' | 'date' | 'time' | 'json' | 'binary' | 'text';
+// biome-ignore format: one line.
+const expectations = ['text', 'integer', 'year', 'decimal', 'double', 'date', 'time', 'json', 'binary'] as const;
+type Expected = (typeof expectations)[number];
 
-const expectations: readonly Expected[] = [
-  ...(['text', 'integer', 'year', 'decimal', 'double', 'date', 'time', 'json', 'binary'] as const),
-];
 const types: readonly (readonly [Expected, number[]])[] = [
   ['integer', [0x01, 0x02, 0x03, 0x08, 0x09, 0x10]],
   ['year', [0x0d]],

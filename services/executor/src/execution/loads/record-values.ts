@@ -40,15 +40,19 @@ export function createRecordReader(
   function createTextReader() {
     const contextOfForm = createContextOfForm();
     const listed = new Set(
-      query.variables.filter(({ type, secret }) => isList(type) && secret !== true).map(({ key }) => key),
+      query.variables.flatMap(({ key, type, secret }) => (isList(type) && !secret ? [key] : [])),
     );
     return (record: string) => {
       const texts = JSON.parse(record) as string[];
-      const fields = columns.map((name, i) => ({ name, value: texts[i] as string }));
-      const isJsonList = ({ name, value }: Field) => listed.has(name) && /^(\[|$)/.test(value);
-      const form = { values: fields.filter((field) => !isJsonList(field)), checkOnly: false };
-      const context = contextOfForm(form, { query, prepared, pinnedJson });
-      const lists = fields.filter((field) => isJsonList(field) && field.value !== '');
+      const values: Field[] = [];
+      const lists: Field[] = [];
+      for (const [i, name] of columns.entries()) {
+        const value = texts[i] as string;
+        const isJsonList = listed.has(name) && /^(\[|$)/.test(value);
+        if (!isJsonList) values.push({ name, value });
+        else if (value !== '') lists.push({ name, value });
+      }
+      const context = contextOfForm({ values, checkOnly: false }, { query, prepared, pinnedJson });
       return lists.length === 0 ? context : withLists(context, lists);
     };
   }

@@ -1,7 +1,8 @@
 /** Jobs that train classifiers from the rows of queries. */
 
-import { Format } from '@datahub/proto/executor/v1/executor';
+import { type ExecuteRequest, Format } from '@datahub/proto/executor/v1/executor';
 import type { Job, TakenJob } from '@datahub/proto/ml/v1/ml';
+import type { CallContext } from '@datahub/service-kit/call/call';
 import type { FastifyRequest } from 'fastify';
 import { contextJson } from '../../http/json-body.ts';
 import {
@@ -97,6 +98,14 @@ export const executionOf = ({ queryId, contextJson }: Pick<TakenJob, 'queryId' |
   onlyReads: true,
 });
 
+/** Rejects if the query may not be executed like this. Runs nothing. */
+export const checkExecution = (
+  { executor }: Pick<Upstreams, 'executor'>,
+  execution: ExecuteRequest,
+  ctx: CallContext,
+): Promise<void> =>
+  executor.execute({ ...execution, checkOnly: true }, ctx, { chunk: () => true, onDrain: () => {} });
+
 export type JobStartDeps = Pick<Upstreams, 'ml' | 'executor'> & Pick<ResourceDeps, 'onWork'>;
 
 /** Starts a job. Throws for each fault that can be found before the query runs. */
@@ -112,8 +121,8 @@ export async function startJob(
     throw validationError([{ pointer: '/context', detail }]);
   }
   requireGranted(request, 'queries:execute');
-  const check = { ...executionOf({ queryId, contextJson: context }), checkOnly: true, refusesSecrets: true };
-  await executor.execute(check, request.context, { chunk: () => true, onDrain: () => {} });
+  const execution = { ...executionOf({ queryId, contextJson: context }), refusesSecrets: true };
+  await checkExecution({ executor }, execution, request.context);
   const { classifierId } = request.params as { classifierId: string };
   const { text, label, id } = columns;
   const started = { classifierId, queryId, contextJson: context, columns: { text, label, id } };
