@@ -16,6 +16,7 @@ import { conclude } from './conclude.ts';
 import type { TickLease, WatchDoc, WatchRunDoc, WatchStateDoc } from './documents.ts';
 import { runRecord, spanRecord, watchData } from './records.ts';
 import { areComparable } from './same-rows.ts';
+import { asAllowed } from './still-allowed.ts';
 import { isAbout } from './watch.ts';
 import { nextTickOf, replaceState, requireLease, spanOf } from './watch-state.ts';
 
@@ -170,7 +171,7 @@ export async function endTick(catalog: Catalog, accountId: string, request: EndT
     snapshot,
     toldNdjson,
     ...found
-  } = await withRoom(catalog, accountId, request);
+  } = await withRoom(catalog, accountId, await asAllowed(catalog, accountId, request));
   const written = await untilWritten(async () => {
     const state = await store.watchStates.get(accountId, watchId);
     if (state?.lastLease === token) return undefined;

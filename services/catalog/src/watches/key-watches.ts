@@ -4,8 +4,7 @@ import { inGroups } from '@datahub/service-kit/yield-to-loop';
 import { type Catalog, overtaken, untilWritten } from '../catalog.ts';
 import { findBatches } from '../pagination.ts';
 import type { PersonDoc } from '../people/documents.ts';
-import { loadActing } from './maker.ts';
-import { pauses } from './take-ticks.ts';
+import { loadActing, pauses } from './maker.ts';
 import { pauseWatch } from './watch-state.ts';
 
 const batchSize = 200;

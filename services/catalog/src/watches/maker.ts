@@ -37,6 +37,18 @@ export function requireMayHaveWatches(limits: Principal['limits']): void {
     throw new HubError('SCOPE_DENIED', `A key with limits.${limit} cannot have or run watches.`);
 }
 
+const pausingCodes: ReadonlySet<string> = new Set([
+  'NOT_FOUND',
+  'KEY_INVALID',
+  'KEY_EXPIRED',
+  'SCOPE_DENIED',
+]);
+
+/** Whether a code says that a watch may not run. Other errors are faults of the hub, and the tick is tried again. */
+export const isPausing = (code: string): boolean => pausingCodes.has(code);
+
+export const pauses = (err: unknown): err is HubError => err instanceof HubError && isPausing(err.code);
+
 /** What a watch runs with now. */
 export interface Acting {
   principal: Principal;

@@ -13,7 +13,7 @@ import { stampOf } from '../query-version.ts';
 import type { TickLease, WatchDoc, WatchStateDoc } from './documents.ts';
 import { endLease } from './end-tick.ts';
 import { forgetWatch } from './forget.ts';
-import { type Acting, loadActing } from './maker.ts';
+import { type Acting, loadActing, pauses } from './maker.ts';
 import { runIdOf, spanRecord } from './records.ts';
 import { areComparable } from './same-rows.ts';
 import { toSettings } from './to-proto.ts';
@@ -24,12 +24,6 @@ export const leaseMs = 15_000;
 /** A tick that nobody took for longer is missed. */
 const lateMsMax = 60_000;
 const attemptsMax = 5;
-/** Why a watch may not run. Other errors are faults of the hub, and the tick is tried again. */
-const pausingCodes = new Set(['NOT_FOUND', 'KEY_INVALID', 'KEY_EXPIRED', 'SCOPE_DENIED']);
-
-export const pauses = (err: unknown): err is HubError =>
-  err instanceof HubError && pausingCodes.has(err.code);
-
 /** Resolves to undefined if there is nothing to run: another gateway has it, or the watch may not run. */
 export async function takeTick(catalog: Catalog, state: WatchStateDoc): Promise<TakenTick | undefined> {
   const { store } = catalog;
@@ -176,7 +170,7 @@ async function refuseTick(
   const { lease, tick } = state;
   const { code, message: detail } = err;
   if (lease !== undefined) {
-    const found = { outcome: 'failed', code, detail, changes: undefined };
+    const found = { outcome: 'skipped', code, detail, changes: undefined };
     await endLease(catalog, state, { watch: { ...watch, paused: 1 }, lease, found });
   } else {
     const isDue = tick !== null && tick <= catalog.nowMs();

@@ -268,7 +268,7 @@ export function describeWatches(name: string, open: () => Promise<CatalogStore>)
       expect(await at.eventsOf()).toEqual(['watch.paused']);
     });
 
-    it('stops a run whose key was revoked', async () => {
+    it('stops a run whose key was revoked, and skips it also if an executor refused it first', async () => {
       const watchId = await at.create(everyTen);
       at.wait(10);
       const [tick] = await at.take();
@@ -279,7 +279,48 @@ export function describeWatches(name: string, open: () => Promise<CatalogStore>)
       await at.end(tick as TakenTick, { outcome: 'failed', code: 'KEY_INVALID' });
       at.wait(60);
       expect(await at.take()).toEqual([]);
-      expect(await at.runsOf(watchId)).toMatchObject([{ due: 10, outcome: 'failed' }]);
+      expect(await at.runsOf(watchId)).toMatchObject([{ due: 10, outcome: 'skipped', code: 'KEY_INVALID' }]);
+      expect(await at.eventsOf()).toEqual(['watch.paused']);
+    });
+
+    it('tells nothing that it read for a key that may do less by the end of the run, and pauses', async () => {
+      const watchId = await at.create(everyTen, { include: ['id'] });
+      const wrote = await at.create(everyTen, { queryId: at.writing, include: ['id'] });
+      const broke = await at.create(everyTen);
+      at.wait(10);
+      const ticks = await at.take();
+      const endOf = (id: string, found: Parameters<typeof at.end>[1]) =>
+        at.end(ticks.find((tick) => tick.watchId === id) as TakenTick, found);
+      const key = await at.store.keys.get('a', at.keyId);
+      if (key === null) throw new Error('It was inserted.');
+      await at.store.keys.replace({ ...key, scopes: ['watches:write'], version: key.version + 1 });
+      const rows = { rows: 1, toldNdjson: Buffer.from('{"id":1}\n') };
+      await endOf(watchId, rows);
+      await endOf(wrote, rows);
+      await endOf(broke, { outcome: 'failed', code: 'QUERY_FAILED' });
+      const code = 'SCOPE_DENIED';
+      expect(await at.runsOf(watchId)).toMatchObject([{ due: 10, outcome: 'skipped', code }]);
+      // What it wrote stays written.
+      expect(await at.runsOf(wrote)).toMatchObject([{ due: 10, outcome: 'ok' }]);
+      expect(await at.runsOf(broke)).toMatchObject([{ due: 10, outcome: 'failed', code: 'QUERY_FAILED' }]);
+      expect(
+        (await at.store.watchRuns.find({ accountId: 'a', limit: 9 })).flatMap((run) => run.rowsId ?? []),
+      ).toEqual([]);
+      expect((await at.eventsOf()).toSorted()).toEqual(['watch.failed', ...Array(3).fill('watch.paused')]);
+      at.wait(10);
+      expect(await at.take()).toEqual([]);
+    });
+
+    it('tells nothing of a run that was refused while its key was narrowed for a moment', async () => {
+      const watchId = await at.create(everyTen);
+      at.wait(10);
+      const [tick] = await at.take();
+      const watch = await at.store.watches.get('a', watchId);
+      if (watch === null) throw new Error('It was created.');
+      await at.store.watches.replace({ ...watch, paused: 1, version: watch.version + 1 });
+      await at.end(tick as TakenTick, { outcome: 'failed', code: 'SCOPE_DENIED' });
+      expect(await at.runsOf(watchId)).toMatchObject([{ due: 10, outcome: 'skipped' }]);
+      expect(await at.eventsOf()).toEqual([]);
     });
 
     it('forgets a watch that was deleted while it ran', async () => {

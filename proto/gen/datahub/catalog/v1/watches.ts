@@ -327,7 +327,7 @@ export interface KeepTickResponse {
 export interface EndTickRequest {
   watchId: string;
   lease: string;
-  /** `ok`, `failed` or `unknown`. */
+  /** `ok`, `failed`, `unknown`, or `skipped` if the run was stopped because it may not go on. */
   outcome: string;
   code?: string | undefined;
   detail?: string | undefined;
