@@ -33,8 +33,10 @@ describe('an account that makes things without end', () => {
     ['keys', '/v1/keys', () => ({ name: 'k', scopes: ['queries:read'] })],
     ['classifiers', '/v1/classifiers', () => ({ name: 'c' })],
   ])('has no more %s than the operator allows', async (what, path, body) => {
-    const answers: { status: number; body: any }[] = [];
-    for (let i = 0; i <= quota; i++) answers.push(await hub.api.post(path.replace(':hubId', hubId), body()));
+    const place = path.replace(':hubId', hubId);
+    const answers: { status: number; body: any }[] = await Promise.all(
+      Array.from({ length: 3 * quota }, () => hub.api.post(place, body())),
+    );
     const made = answers.filter(({ status }) => status < 300);
     const refused = answers.filter(({ status }) => status >= 300);
     expect(made.length).toBeLessThanOrEqual(quota);

@@ -22,12 +22,12 @@ async function fill(
   const quota = createQuota(max);
   for (let count = made; count < upTo; count++) {
     try {
-      await quota.requireRoom(things, { accountId, id: 'new' }, 'things');
+      using _room = await quota.requireRoom(things, { accountId, id: 'new' }, 'things');
+      await things.insert({ id: `t${count}`, accountId, version: 1 });
     } catch (err) {
       expect(err).toMatchObject({ code: 'QUOTA_EXCEEDED' });
       return count;
     }
-    await things.insert({ id: `t${count}`, accountId, version: 1 });
   }
   return upTo;
 }
@@ -41,8 +41,9 @@ describe('an account with a quota', () => {
   it('makes more once something is deleted', async () => {
     const accountId = newAccount();
     const quota = createQuota(1);
-    await quota.requireRoom(things, { accountId, id: 'new' }, 'things');
+    const room = await quota.requireRoom(things, { accountId, id: 'new' }, 'things');
     await things.insert({ id: 'a', accountId, version: 1 });
+    room[Symbol.dispose]();
     const refused = quota.requireRoom(things, { accountId, id: 'new' }, 'things');
     await expect(refused).rejects.toMatchObject({
       code: 'QUOTA_EXCEEDED',
@@ -52,6 +53,24 @@ describe('an account with a quota', () => {
     await things.delete(accountId, 'a');
     await quota.requireRoom(things, { accountId, id: 'new' }, 'things');
   });
+
+  it.each([60, 250])(
+    'makes exactly %i if it makes many more at once, and as many again after failures',
+    async (max) => {
+      const accountId = newAccount();
+      const quota = createQuota(max);
+      const make = async (id: string) => {
+        using _room = await quota.requireRoom(things, { accountId, id }, 'things');
+        await new Promise((resolve) => setTimeout(resolve));
+        if (id.startsWith('bad')) throw new Error('The store failed.');
+        await things.insert({ id, accountId, version: 1 });
+      };
+      const ids = Array.from({ length: max + 40 }, (_, i) => (i % 9 === 0 ? `bad${i}` : `u${i}`));
+      await Promise.allSettled(ids.map(make));
+      await Promise.allSettled(ids.map((id) => make(`v${id}`)));
+      expect(await things.count({ accountId })).toBe(max);
+    },
+  );
 
   it('does not depend on what others have', async () => {
     await fill(newAccount(), { max: 2, upTo: 2 });
@@ -65,11 +84,12 @@ describe('an account with a quota', () => {
     for (let refused = 0; refused < 2; ) {
       refused = 0;
       for (const quota of quotas) {
-        const answer = await quota
+        const room = await quota
           .requireRoom(things, { accountId, id: 'new' }, 'things')
-          .catch((err) => err);
-        if (answer !== undefined) refused++;
+          .catch(() => undefined);
+        if (room === undefined) refused++;
         else await things.insert({ id: `s${count++}`, accountId, version: 1 });
+        room?.[Symbol.dispose]();
       }
     }
     expect(count).toBeGreaterThanOrEqual(200);

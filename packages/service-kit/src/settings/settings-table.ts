@@ -72,7 +72,7 @@ const all = {
   DATAHUB_ACCOUNT_QUOTA: integer(
     100_000,
     [0, 1_000_000_000],
-    'the maximum number of hubs, folders, sources, queries, boards, watches, keys, people, clients and classifiers of one account, each, and 1 % more if several are created at once; 0 for no limit',
+    'the maximum number of hubs, folders, sources, queries, boards, watches, keys, people, clients, agents and classifiers of one account, each. With several catalogs, each further one can add one, or 1 %, if they are created at once; 0 for no limit',
   ),
   DATAHUB_DRAIN_MS: integer(25_000, [0, 600_000], 'how long running work may continue after SIGTERM'),
   DATAHUB_URL: optional(

@@ -101,7 +101,7 @@ function createCreateBoard(catalog: Catalog): BoardCalls['createBoard'] {
       hubId: hub.id,
       ...dates,
     };
-    await catalog.quota.requireRoom(store.boards, board, 'boards');
+    using _room = await catalog.quota.requireRoom(store.boards, board, 'boards');
     const entry = auditEntry(catalog, ctx, { rpc: 'createBoard', resourceId: board.id });
     const made = await insertOnce(store.boards, board, entry).catch((err) => {
       throw toTaken(err, board.path);

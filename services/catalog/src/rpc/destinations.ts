@@ -137,8 +137,6 @@ function createCreate(catalog: Catalog): DestinationCalls['createDestination'] {
     const id = createId('dest', nowMs);
     // By an earlier attempt, which has also asked the recipient.
     if ((await store.destinations.get(accountId, id)) !== null) throw madeBefore(id);
-    if ((await store.destinations.count({ accountId })) >= destinationsMax)
-      throw new HubError('QUOTA_EXCEEDED', `An account can have ${destinationsMax} destinations.`);
     await requireMayMail(catalog, { accountId, mailTo: checked.mailTo });
     const secret = createSecret();
     const sealed = await catalog.seal(secret, secretBinding(id));
@@ -155,7 +153,11 @@ function createCreate(catalog: Catalog): DestinationCalls['createDestination'] {
     };
     const entry = auditEntry(catalog, ctx, { rpc: 'createDestination', resourceId: id });
     const made = [entry, ...(await askRecords(catalog, destination))];
-    if ((await insertOnce(store.destinations, destination, made)) !== destination) throw madeBefore(id);
+    await store.oneByOne(`${accountId} destinations`, async () => {
+      if ((await store.destinations.count({ accountId })) >= destinationsMax)
+        throw new HubError('QUOTA_EXCEEDED', `An account can have ${destinationsMax} destinations.`);
+      if ((await insertOnce(store.destinations, destination, made)) !== destination) throw madeBefore(id);
+    });
     return { destination: toDestination(destination, { whole: true }), secret };
   };
 }

@@ -41,7 +41,7 @@ export function createFolderCalls(catalog: Catalog) {
       if ((await levelInStore(catalog, context.accountId, nodeId)) >= levelsMax) throw tooDeep();
       const folder = makeFolder({ label, hub, parent }, context);
       await requireRoom(catalog, folder);
-      await catalog.quota.requireRoom(store.folders, folder, 'folders');
+      using _room = await catalog.quota.requireRoom(store.folders, folder, 'folders');
       const made = await insertInHub(catalog, {
         collection: store.folders,
         doc: folder,

@@ -35,7 +35,7 @@ export function createHubCalls(catalog: Catalog) {
       const made = makeHub(wanted, context);
       const mark = { isGiven: path !== undefined, mayGrant: mayGrantHub(context.principal) };
       const hub = markName({ ...made, path: undefined }, made, mark);
-      await catalog.quota.requireRoom(store.hubs, hub, 'hubs');
+      using _room = await catalog.quota.requireRoom(store.hubs, hub, 'hubs');
       const entry = auditEntry(catalog, ctx, { rpc: 'createHub', resourceId: hub.id });
       const stored = await insertOnce(store.hubs, hub, entry).catch(async (err) => {
         throw await toTaken(catalog, err, hub);

@@ -91,7 +91,7 @@ export function createKeyCalls(catalog: Catalog) {
       requireNoMore(reachOf(context.principal, maker), made.doc);
       await requireKnownIds(catalog, context.principal, narrowed);
       await grantNames(catalog, ctx, narrowed);
-      await catalog.quota.requireRoom(store.keys, made.doc, 'keys');
+      using _room = await catalog.quota.requireRoom(store.keys, made.doc, 'keys');
       const doc = inheritBudgets(maker, {
         ...(await withSecretPins(catalog, made.doc)),
         ...(maker === null ? {} : makerMembers(maker)),
@@ -159,7 +159,7 @@ export function createKeyCalls(catalog: Catalog) {
         const expiresAt = isOwn ? await expiryToPassOn(catalog, old) : old.expiresAt;
         const made = makeKey({ name, scopes, limits, expiresAt }, makeContext(catalog, ctx));
         if (old.successor?.keyId === made.doc.id) throw madeBefore(made.doc);
-        await catalog.quota.requireRoom(store.keys, made.doc, 'keys');
+        using _room = await catalog.quota.requireRoom(store.keys, made.doc, 'keys');
         // Both keys share one budget while the old one is valid.
         const doc = {
           ...made.doc,

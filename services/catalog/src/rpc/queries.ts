@@ -66,7 +66,7 @@ export function createQueryCalls(catalog: Catalog) {
       const query = stampNew(markName({ ...made, path: undefined }, made, mark), context.principal.keyId);
       await requireNotKept(catalog, undefined, query);
       const warnings = catalog.checkStatement(query, source, true);
-      await catalog.quota.requireRoom(store.queries, query, 'queries');
+      using _room = await catalog.quota.requireRoom(store.queries, query, 'queries');
       await hideFromKeys(catalog, undefined, query);
       const created = await insertInHub(catalog, {
         collection: store.queries,

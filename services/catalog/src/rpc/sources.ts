@@ -48,7 +48,7 @@ export function createSourceCalls(catalog: Catalog) {
         },
         context,
       );
-      await catalog.quota.requireRoom(store.sources, source, 'sources');
+      using _room = await catalog.quota.requireRoom(store.sources, source, 'sources');
       const made = await insertInHub(catalog, {
         collection: store.sources,
         doc: source,

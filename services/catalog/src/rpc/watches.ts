@@ -122,7 +122,7 @@ function createCreateWatch(catalog: Catalog): WatchCalls['createWatch'] {
       createdAt: nowMs,
       updatedAt: null,
     };
-    await catalog.quota.requireRoom(store.watches, watch, 'watches');
+    using _room = await catalog.quota.requireRoom(store.watches, watch, 'watches');
     const entry = auditEntry(catalog, ctx, { rpc: 'createWatch', resourceId: watch.id });
     const state = firstState(catalog, watch);
     const made = await insertWatch(catalog, watch, [{ collection: 'watchStates', doc: state }, entry]);

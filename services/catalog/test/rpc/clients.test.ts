@@ -39,8 +39,9 @@ it('lets a network register 10 clients in an hour, and others go on', async () =
   await register('192.0.2.1');
 });
 
-it('lets 60 clients in all register in an hour', async () => {
-  await registerAll(60, (i) => `192.0.2.${i}`);
+it('lets 60 clients in all register in an hour, also at once', async () => {
+  const all = await Promise.allSettled(Array.from({ length: 68 }, (_, i) => register(`192.0.2.${i}`)));
+  expect(all.filter(({ status }) => status === 'fulfilled').length).toBe(60);
   await expect(register('198.51.100.1')).rejects.toMatchObject({
     code: 'RATE_LIMITED',
     message: 'At most 60 clients can register in an hour.',

@@ -1,3 +1,4 @@
+import { createQuota } from '@datahub/document-store/quota';
 import {
   BeginOperationRequest_Settling as Settling,
   BeginOperationResponse_State as State,
@@ -28,7 +29,7 @@ describe('a record of an operation', () => {
       nowMs: () => nowMs,
       createId: createIdFactory({ namespace: 'dh' }),
       storedBytes: createStoredBytes(store.operations, bytesMax),
-      quota: { requireRoom: async () => {} },
+      quota: createQuota(0),
     } as Partial<Catalog> as Catalog;
   });
   afterEach(() => store.close());

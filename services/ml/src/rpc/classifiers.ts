@@ -46,7 +46,7 @@ function createCreate(deps: ClassifierCallDeps): MlCalls['createClassifier'] {
     const sameId = operationIdOf({ namespace: deps.namespace, kind: 'clfr' }, ctx.operation);
     const id = sameId ?? deps.createId('clfr', createdAt);
     const doc = { id, accountId, version: 1, name: checkName(name.trim() || randomName()), createdAt };
-    await quota.requireRoom(store.classifiers, doc, 'classifiers');
+    using _room = await quota.requireRoom(store.classifiers, doc, 'classifiers');
     const made = await store.classifiers.insert(doc).then(
       () => doc,
       (err) => {

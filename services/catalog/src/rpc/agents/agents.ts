@@ -44,7 +44,7 @@ export function createAgentCalls(catalog: Catalog) {
         code: { challenge: codeChallenge, redirectUri },
       };
       const { doc, code } = makeAgent(consent, nowMs);
-      await catalog.quota.requireRoom(store.agents, doc, 'agents');
+      using _room = await catalog.quota.requireRoom(store.agents, doc, 'agents');
       await store.agents.insert(doc, auditEntry(catalog, ctx, { rpc: 'createAgent', resourceId: doc.id }));
       await endOldestAgents(catalog, doc);
       return { code };

@@ -36,7 +36,7 @@ export function createClientCalls(catalog: Catalog) {
       requireWholeAccount(principal);
       const secret = createApiKey();
       const id = createId('clnt', nowMs);
-      await catalog.quota.requireRoom(store.clients, { accountId, id }, 'clients');
+      using _room = await catalog.quota.requireRoom(store.clients, { accountId, id }, 'clients');
       const doc: ClientDoc = {
         ...{ id, accountId, version: 1, clientId: id, ...checked(wanted) },
         ...{ secretHash: hashApiKey(secret), dynamic: 0, createdAt: nowMs, expiresAt: null },
@@ -56,13 +56,15 @@ export function createClientCalls(catalog: Catalog) {
       const { id: accountId } = account;
       const nowMs = catalog.nowMs();
       const members = checked(wanted);
-      await requireRate(catalog, accountId, network);
       const id = catalog.createId('clnt', nowMs);
       const doc: ClientDoc = {
         ...{ id, accountId, version: 1, clientId: id, ...members },
         ...{ dynamic: 1, network, createdAt: nowMs, expiresAt: nowMs + unusedMs },
       };
-      await store.clients.insert(doc, entryOfClient(catalog, ctx, doc));
+      await store.oneByOne(`${accountId} clients`, async () => {
+        await requireRate(catalog, accountId, network);
+        await store.clients.insert(doc, entryOfClient(catalog, ctx, doc));
+      });
       return { client: toClient(doc) };
     },
 

@@ -112,7 +112,7 @@ async function notePerson(
     return (await people.replace(next)) ? next : overtaken;
   }
   const id = catalog.createId('prsn', nowMs);
-  await catalog.quota.requireRoom(people, { accountId, id }, 'people');
+  using _room = await catalog.quota.requireRoom(people, { accountId, id }, 'people');
   const person = { id, accountId, version: 1, issuer, subject, identity, createdAt: nowMs, updatedAt: null };
   const made: PersonDoc = { ...person, ...said };
   return (await insertIfNew(people, made)) ? made : overtaken;
