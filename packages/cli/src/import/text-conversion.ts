@@ -295,7 +295,16 @@ function withCast(text: string, piece: string): string {
   return `${before}CAST(${value} AS ${type})`;
 }
 
-/** In parentheses, the condition must mean what it means without them. */
+/** What binds less than AND. */
+const or: Record<Dialect, RegExp> = { postgres: /\bor\b/i, mysql: /\b(?:or|xor)\b|\|\|/i };
+
+/** AND, also of a part that is optional itself, and what binds like it. */
+const and = /^\s*(?:\[\[\s*)?(?:and\b|xor\b|&&)/i;
+
+/**
+ * In parentheses, the condition must mean what it means without them, and so must what is around it if the part is left
+ * out.
+ */
 function faultOfPart(
   word: string,
   condition: string,
@@ -306,8 +315,11 @@ function faultOfPart(
   if (/--|#(?!>|-)/.test(condition) || /\b(?:order|group|limit|having|union|join|where)\b/i.test(text))
     return 'begins';
   const isLast = /^\s*(?:$|;|\)|(?:group|order|limit|having|union)\b)/i.test(rest);
-  if (/\bor\b/i.test(text) && (word.toLowerCase() === 'and' || !isLast))
+  if (or[dialect].test(text) && (word.toLowerCase() === 'and' || !isLast))
     return 'Write parentheses around the conditions of this optional part, because OR also counts for what is around it.';
+  const behind = rest.replaceAll(new RegExp(comments[dialect], 'g'), '');
+  if (word.toLowerCase() === 'or' && and.test(behind))
+    return 'Write parentheses around the conditions that the OR of this optional part counts for: what follows AND counts for the part, or without it for the condition in front.';
   return undefined;
 }
 

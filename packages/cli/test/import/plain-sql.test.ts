@@ -65,6 +65,11 @@ describe('convertSql', () => {
       'SELECT a FROM t WHERE d OR ((b = :b) AND NOT (:b IS NULL)) -- {{b}}',
       [{ key: 'b', value: null }],
     ],
+    [
+      'SELECT a FROM t WHERE (b [[OR a = {{a}}]]) AND c',
+      'SELECT a FROM t WHERE (b OR ((a = :a) AND NOT (:a IS NULL))) AND c',
+      [{ key: 'a', value: null }],
+    ],
     ['SELECT a FROM t [[LIMIT {{n}}]]', 'SELECT a FROM t LIMIT :n', [{ key: 'n', value: null }]],
     [
       'SELECT COALESCE([[ {{a}}, ]] now()), [[ {{b}} --]] 5\n',
@@ -154,6 +159,9 @@ describe('convertSql', () => {
     ["SELECT 'a {{#b}}'", [1, 8], 'is no variable'],
     ['SELECT a FROM t WHERE 1 = 1 [[AND a = {{a}} OR b = 2]]', [1, 29], 'Write parentheses'],
     ['SELECT a FROM t [[WHERE a = {{a}} OR b = 2]] AND c', [1, 17], 'Write parentheses'],
+    ['SELECT a FROM t WHERE b [[OR a = {{a}}]] AND c', [1, 25], 'Write parentheses'],
+    ['SELECT a FROM t WHERE b [[OR a = {{a}}]] [[AND c = {{c}}]]', [1, 25], 'Write parentheses'],
+    ['SELECT a FROM t WHERE b [[OR a = {{a}}]] -- a\n/* b */ AND c', [1, 25], 'Write parentheses'],
     ['SELECT a FROM t WHERE (b [[AND a = {{a}})]]', [1, 26], 'must end in it'],
     ['SELECT a FROM t_{{year}}', [1, 17], 'stands for a name'],
     ['SELECT %s', [1, 8], 'Give %s a name'],
@@ -161,6 +169,12 @@ describe('convertSql', () => {
   ])('does not convert %s', (source, [line, column], detail) => {
     expect(convertSql(source, 'postgres')).toMatchObject([
       { line, column, detail: expect.stringContaining(detail) },
+    ]);
+  });
+
+  it.each(['||', 'XOR'])('does not convert %s in an optional part at MySQL', (operator) => {
+    expect(convertSql(`SELECT a FROM t WHERE b [[AND c = {{c}} ${operator} d]]`, 'mysql')).toMatchObject([
+      { line: 1, column: 25, detail: expect.stringContaining('Write parentheses') },
     ]);
   });
 });
