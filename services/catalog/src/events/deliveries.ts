@@ -3,7 +3,7 @@
  * An executor leases a delivery for each attempt.
  */
 
-import { randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { type Complete, withoutUndefined } from '@datahub/contract/complete';
 import type { EndDeliveryRequest, TakenDelivery } from '@datahub/proto/catalog/v1/catalog_internal';
 import type { Delivery } from '@datahub/proto/catalog/v1/watches';
@@ -89,7 +89,7 @@ export async function takeDelivery(
     return undefined;
   }
   const now = catalog.nowMs();
-  const lease = randomUUID();
+  const lease = `${randomUUID()} ${placeOf(destination)}`;
   if (!(await replaceDelivery(catalog, delivery, { lease, dueAt: now + leaseMsOf(delivery) })))
     return undefined;
   const secrets = destination.secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > now);
@@ -100,6 +100,22 @@ export async function takeDelivery(
       ? undefined
       : { to, unsubscribeUrl: linkOf(catalog.mail, destination) };
   return { accountId, deliveryId: id, destinationId, url, mail, body, sealedSecrets, lease };
+}
+
+/** The address of a destination, as a lease names it. */
+const placeOf = ({ url, mailTo = '' }: DestinationDoc): string =>
+  hash('sha256', `${mailTo} ${url}`, 'base64url');
+
+/** False if the destination got another address, or was deleted, while the attempt was under way. */
+async function isStillThere(
+  { store }: Catalog,
+  { accountId, destinationId }: DeliveryDoc,
+  lease: string,
+): Promise<boolean> {
+  const destination = await store.destinations.get(accountId, destinationId);
+  const [, place] = lease.split(' ');
+  // Older releases named none.
+  return destination !== null && (place === undefined || place === placeOf(destination));
 }
 
 export const testType = 'destination.test';
@@ -133,11 +149,13 @@ export async function endDelivery(
     // The lease is over: another attempt is under way, or has ended.
     if (delivery?.lease !== lease) return undefined;
     const attempts = delivery.attempts + 1;
+    const isThere = await isStillThere(catalog, delivery, lease);
     const pauseS = pausesS[attempts - 1];
     // A server that refuses a mail for good would refuse it again.
     const isRefused = delivery.mail === 1 && status !== undefined && status >= 500;
-    const isOver =
-      isDelivered || status === gone || isRefused || pauseS === undefined || delivery.type === testType;
+    // What the address said that the destination had before is none of its new one.
+    const isFinal = isThere && (status === gone || isRefused);
+    const isOver = isDelivered || isFinal || pauseS === undefined || delivery.type === testType;
     const now = catalog.nowMs();
     const pauseMs = (pauseS ?? 0) * 1_000 * (1 + jitter * (2 * catalog.random() - 1));
     const state: DeliveryDoc['state'] = isDelivered ? 'delivered' : isOver ? 'failed' : 'pending';
@@ -151,12 +169,12 @@ export async function endDelivery(
       dueAt: isOver ? null : Math.round(now + pauseMs),
       endedAt: isOver ? now : null,
     };
-    return (await replaceDelivery(catalog, delivery, change)) ? { delivery, state } : overtaken;
+    return (await replaceDelivery(catalog, delivery, change)) ? { delivery, state, isThere } : overtaken;
   });
   // Without an answer about this mail, it is the operator's server that did not work.
   const isOfServer = ended?.delivery.mail === 1 && status === undefined;
   const isAsked = ended?.delivery.type === testType || ended?.delivery.type === confirmType;
-  if (ended !== undefined && !isAsked && !isOfServer)
+  if (ended?.isThere && !isAsked && !isOfServer)
     await noteAttempt(catalog, ended.delivery, { isDelivered, isGone: status === gone });
   return ended?.state;
 }

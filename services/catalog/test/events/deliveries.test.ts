@@ -250,6 +250,20 @@ describe('deliveries', () => {
     expect(told.map(({ type, state }) => [type, state])).toEqual([['destination.disabled', 'pending']]);
   });
 
+  it('counts what an address answers to nobody who has another one by then', async () => {
+    await tell();
+    const [first] = await take();
+    const moved = { ...(await destination('one')), url: 'https://new.example/', version: 2 };
+    await store.destinations.replace(moved);
+    expect(await end(first as TakenDelivery, 410)).toBe('pending');
+    expect(await destination('one')).toEqual(moved);
+    now += 6_000;
+    const [second] = await take();
+    expect(second).toMatchObject({ deliveryId: first?.deliveryId, url: 'https://new.example/' });
+    expect(await end(second as TakenDelivery, 410)).toBe('failed');
+    expect(await destination('one')).toMatchObject({ disabled: 1 });
+  });
+
   it('keeps as failed what happens while the hub has disabled a destination, so that it can be sent later', async () => {
     const missed = async (change: Partial<DestinationDoc>) => {
       const before = new Set((await all()).map(({ id }) => id));
