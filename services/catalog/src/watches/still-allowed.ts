@@ -28,7 +28,8 @@ export async function asAllowed(
   await pauseWatch(catalog, watch, denial);
   const { code, message: detail } = denial;
   const skipped = { ...request, ...nothing, rows: undefined, outcome: 'skipped', code, detail };
-  if (wasRefused(request)) return skipped;
+  // Of a run that was stopped, the gateway may know only that.
+  if (wasRefused(request) || request.outcome === 'skipped') return skipped;
   // Without its query, it still has the rights that the rows need.
   if (request.outcome !== 'ok' || code === 'NOT_FOUND') return request;
   return (await hasWritten(catalog, accountId, request))

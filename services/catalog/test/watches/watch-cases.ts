@@ -287,6 +287,7 @@ export function describeWatches(name: string, open: () => Promise<CatalogStore>)
       const watchId = await at.create(everyTen, { include: ['id'] });
       const wrote = await at.create(everyTen, { queryId: at.writing, include: ['id'] });
       const broke = await at.create(everyTen);
+      const stopped = await at.create(everyTen);
       at.wait(10);
       const ticks = await at.take();
       const endOf = (id: string, found: Parameters<typeof at.end>[1]) =>
@@ -298,15 +299,21 @@ export function describeWatches(name: string, open: () => Promise<CatalogStore>)
       await endOf(watchId, rows);
       await endOf(wrote, rows);
       await endOf(broke, { outcome: 'failed', code: 'QUERY_FAILED' });
+      await endOf(stopped, {
+        outcome: 'skipped',
+        code: 'CANCELLED',
+        detail: 'The watch was deleted or paused.',
+      });
       const code = 'SCOPE_DENIED';
       expect(await at.runsOf(watchId)).toMatchObject([{ due: 10, outcome: 'skipped', code }]);
+      expect(await at.runsOf(stopped)).toMatchObject([{ due: 10, outcome: 'skipped', code }]);
       // What it wrote stays written.
       expect(await at.runsOf(wrote)).toMatchObject([{ due: 10, outcome: 'ok' }]);
       expect(await at.runsOf(broke)).toMatchObject([{ due: 10, outcome: 'failed', code: 'QUERY_FAILED' }]);
       expect(
         (await at.store.watchRuns.find({ accountId: 'a', limit: 9 })).flatMap((run) => run.rowsId ?? []),
       ).toEqual([]);
-      expect((await at.eventsOf()).toSorted()).toEqual(['watch.failed', ...Array(3).fill('watch.paused')]);
+      expect((await at.eventsOf()).toSorted()).toEqual(['watch.failed', ...Array(4).fill('watch.paused')]);
       at.wait(10);
       expect(await at.take()).toEqual([]);
     });
