@@ -20,10 +20,21 @@ export interface BoundStatement {
   untyped?: readonly UntypedValue[];
   /** True if PostgreSQL infers the type of a variable. */
   infersTypes?: boolean;
+  /** PostgreSQL: the statement with more parameters than variables, if some places can expect another type. */
+  apart?: Apart | undefined;
   /** MySQL: the text with other marks than `?` for some parameters, by their places. */
   textWith?(marks: ReadonlyMap<number, string>): string;
   /** MySQL: the first letter of the role of each parameter, see `Role`. */
   roles?(): string;
+}
+
+/** A text in which places of one variable are parameters of their own. */
+export interface Apart {
+  text: string;
+  /** For each parameter, the place of its value among `params`. */
+  params: readonly number[];
+  /** The parameters of variables that are declared as texts. The text is wrong if another type is expected of one. */
+  texts: readonly number[];
 }
 
 /** Facts about NULLs in the columns, derived from the text of a statement. */

@@ -52,6 +52,7 @@ export interface AskOptions extends Partial<RunOptions> {
   textWith?: Statement['textWith'];
   roles?: Statement['roles'];
   infersTypes?: boolean;
+  apart?: Statement['apart'];
   kind?: Statement['kind'];
   key?: string;
   comment?: string;
@@ -77,6 +78,7 @@ export async function ask(connection: Connection, text: string, asked: AskOption
     textWith,
     roles,
     infersTypes = false,
+    apart,
     kind = 'read',
     key = text,
     format = 'json',
@@ -99,7 +101,7 @@ export async function ask(connection: Connection, text: string, asked: AskOption
   try {
     const outcome = await connection.run(
       {
-        ...{ key, text, params, infersTypes, kind, comment, errors, session },
+        ...{ key, text, params, infersTypes, apart, kind, comment, errors, session },
         ...(untyped && { untyped }),
         ...(textWith && { textWith }),
         ...(roles && { roles }),

@@ -9,7 +9,8 @@ import {
   resolveValues,
   type Value,
 } from '../values.ts';
-import { tokenize } from './lexer.ts';
+import { numberApart } from './apart.ts';
+import { type Token, tokenize } from './lexer.ts';
 import {
   comparesJson,
   kindOf,
@@ -114,6 +115,7 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
   for (const { variable } of placeholders) uses[variable] = (uses[variable] as number) + 1;
   const source: Source = { text: text.slice(0, end), placeholders, declarations, castsJson, uses };
   const textFor = createTextCache((values) => writer.write(source, values));
+  const apartFor = options.dialect === 'postgres' ? createApart(source, tokens) : undefined;
   const lists = placeholders.filter(isListPlace).map(({ variable }) => variable);
   const keyFor = createKey(source, lists, writer);
   const untypedLists = new Set(lists.filter((variable) => declarations[variable]?.type === undefined));
@@ -123,7 +125,7 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
     const key = keyFor(values);
     const untyped = writer.untyped?.(source, values, params);
     const inferred = { ...(untyped && { untyped }), ...(infersTypes && { infersTypes }) };
-    const bound = { key, text: textFor(key, values), params, ...inferred };
+    const bound = { key, text: textFor(key, values), params, ...inferred, ...apartFor?.(key, values) };
     return castsJson ? { ...bound, ...markable(source, values) } : bound;
   };
   return {
@@ -154,6 +156,15 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
     toStored: (run, fault) =>
       toStored({ stored: text, run, isCast: (n) => isCast(declarations[n - 1]) }, fault),
   };
+}
+
+/** Undefined if one parameter for each variable does. */
+function createApart(source: Source, tokens: readonly Token[]) {
+  const numbering = numberApart(source, tokens);
+  if (numbering === undefined) return undefined;
+  const textFor = createTextCache((values) => writePostgres(source, values, numbering));
+  const { params, texts } = numbering;
+  return (key: string, values: Value[]) => ({ apart: { text: textFor(key, values), params, texts } });
 }
 
 /** What MySQL's types of parameters may change. */

@@ -1,6 +1,7 @@
 /** Writes text and parameters for PostgreSQL: one numbered placeholder per name, cast to the declared type. */
 
 import { type BoundValue, type Declaration, toScalar, UsedCharacters, type Value } from '../values.ts';
+import type { Numbering } from './apart.ts';
 import type { Source } from './source.ts';
 import { quoteElement, type UntypedValue, untypedValue } from './untyped.ts';
 
@@ -24,16 +25,21 @@ const mayBeSubscript = /\s*(?:\[|--|\/\*)/y;
 const endsInWord = /[\w$\u0080-\uffff]$/;
 
 /** Writes `= ANY` or `<> ALL` for a list, and for the NULL of a variable that is declared as a list. */
-export function writePostgres({ text, placeholders, declarations }: Source, values: Value[]): string {
+export function writePostgres(
+  { text, placeholders, declarations }: Source,
+  values: Value[],
+  { numbers, bare }: Partial<Numbering> = {},
+): string {
   const pieces: string[] = [];
   let at = 0;
-  for (const { variable, start, end, list } of placeholders) {
+  for (const [n, { variable, start, end, list }] of placeholders.entries()) {
     const declaration = declarations[variable] as Declaration;
     const isList = list?.size === 1 && isListValue(declaration, values[variable]);
-    const cast = castOf(declaration, values[variable]);
+    const cast = bare?.[n] ? '' : castOf(declaration, values[variable]);
+    const number = numbers?.[n] ?? variable + 1;
     mayBeSubscript.lastIndex = end;
     const inParentheses = cast !== '' && mayBeSubscript.test(text);
-    const placeholder = inParentheses ? `($${variable + 1}${cast})` : `$${variable + 1}${cast}`;
+    const placeholder = inParentheses ? `($${number}${cast})` : `$${number}${cast}`;
     const before = text.slice(at, isList ? list.from : start);
     pieces.push(before);
     if (isList) pieces.push(`${list.not ? '<> ALL' : '= ANY'} (`);

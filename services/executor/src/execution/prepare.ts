@@ -202,15 +202,18 @@ class CompiledQuery implements PreparedQuery {
   }
 
   describable(): DescribableForm[] {
-    return this.#compiled.describable().map(({ key, text, params, placeholders }: DescribableStatement) => ({
-      key: `${this.#key}.describe.${key}`,
-      text,
-      params,
-      kind: this.kind,
-      comment: this.#comment,
-      ...(this.#session && { session: this.#session.constants }),
-      placeholders,
-    }));
+    return this.#compiled
+      .describable()
+      .map(({ key, text, params, apart, placeholders }: DescribableStatement) => ({
+        key: `${this.#key}.describe.${key}`,
+        text,
+        params,
+        ...(apart && { apart }),
+        kind: this.kind,
+        comment: this.#comment,
+        ...(this.#session && { session: this.#session.constants }),
+        placeholders,
+      }));
   }
 
   columnFacts(): ColumnFacts {

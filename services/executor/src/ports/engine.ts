@@ -17,7 +17,7 @@ import type {
 } from '@datahub/contract/source-settings';
 import type { Isolation } from '@datahub/contract/transactions';
 import { HubError } from '@datahub/service-kit/call/error';
-import type { UntypedValue } from '@datahub/statement/sql/untyped';
+import type { BoundStatement } from '@datahub/statement/types';
 import type { ColumnKind } from './column-kind.ts';
 import type { RowSink } from './row-sink.ts';
 import type { ServerStream, SharesOfAccount } from './server-stream.ts';
@@ -129,18 +129,12 @@ export interface ConnectDeps extends SharesOfAccount {
 export type Param = string | number | bigint | boolean | null | { readonly decimal: string };
 
 /** A statement ready for the engine: placeholders in the engine's own form. */
-export interface Statement {
+export interface Statement
+  extends Pick<BoundStatement, 'untyped' | 'infersTypes' | 'apart' | 'textWith' | 'roles'> {
   /** Identifies the prepared statement on a connection: equal keys have equal texts. */
   key: string;
   text: string;
   params: Param[];
-  /** Values whose form depends on the type that the database expects, with their places in `params`. */
-  untyped?: readonly UntypedValue[];
-  /** True if a variable has no type, so that the database infers it; PostgreSQL only. */
-  infersTypes?: boolean;
-  /** MySQL only: the text with other marks than `?` for some parameters, and the first letter of the role of each. */
-  textWith?(marks: ReadonlyMap<number, string>): string;
-  roles?(): string;
   /** `read` runs in a read-only transaction that is rolled back, `write` in its own one, `standalone` in none. */
   kind: 'read' | 'write' | 'standalone';
   /** What the database's own tools show beside the statement. It has no comment signs, and is the same for each run. */

@@ -255,7 +255,7 @@ export class PostgresConnection implements Connection {
       if (statement.kind === 'read' && run.reader.isOver && placeOf(options) !== 'first') this.#broken = true;
       // A new connection can find the server that accepts writes now.
       if (statement.kind !== 'read' && isReadOnlyServer(result.error)) this.#broken = true;
-      throw this.#rejected(result.error, statement);
+      throw this.#rejected(result.error, { ...statement, apart: run.prepared.apart });
     }
     // A proxy, or the SQL itself, has changed the transaction. The outcome of a write is unknown, and a read may not
     // have been read-only.
@@ -291,9 +291,9 @@ export class PostgresConnection implements Connection {
   }
 
   /** A statement without a name is sent as text again. */
-  #toSend(statement: Statement, { name }: Prepared, params: Param[]): Statement {
-    if (name !== '') return params === statement.params ? statement : { ...statement, params };
-    return { ...statement, params, text: this.#statements.textOf(statement) };
+  #toSend(statement: Statement, prepared: Prepared, params: Param[]): Statement {
+    if (prepared.name !== '') return params === statement.params ? statement : { ...statement, params };
+    return { ...statement, params, text: this.#statements.textOf(statement, prepared) };
   }
 
   #rejected(body: Buffer, statement: Statement): HubError {

@@ -73,7 +73,7 @@ const refused: Rule = { code: 'SQL_REJECTED', retryable: false };
 /** `charactersBefore` is what was sent in front of the statement. Without a text, the error has no position. */
 export function toHubError(
   body: Buffer,
-  statement: Partial<Pick<Statement, 'text' | 'errors'>> = {},
+  statement: Partial<Pick<Statement, 'text' | 'errors' | 'apart'>> = {},
   charactersBefore = 0,
 ): HubError {
   const fields = readFields(body);
@@ -84,7 +84,7 @@ export function toHubError(
     (hasWaited(fields) ? logInRules['53300'] : undefined) ??
     ruleOf(statementRules, state) ??
     refused;
-  return new HubError(rule.code, rule.text ?? mask(fields), {
+  return new HubError(rule.code, rule.text ?? mask(fields, statement), {
     retryable: rule.retryable,
     sql: {
       state,
@@ -99,7 +99,7 @@ export function toHubError(
  * context.
  */
 function rejectedParameter(fields: ReadonlyMap<string, string>): string | undefined {
-  return /^(?:unnamed portal|portal "[^"]*") (parameter \$\d+)/.exec(fields.get('W') ?? '')?.[1];
+  return /^(?:unnamed portal|portal "[^"]*") parameter \$(\d+)/.exec(fields.get('W') ?? '')?.[1];
 }
 
 /** The check of a session's formats asks for a setting with this name, which no server has, and that of the changed one. */
@@ -160,9 +160,10 @@ export const isGone = (body: Buffer): boolean => goneStates.has(readFields(body)
  * Quoted names come from the statement, and a quoted text after a colon is a value. What user code quotes in its own
  * message may be any value.
  */
-function mask(fields: ReadonlyMap<string, string>): string {
-  const parameter = rejectedParameter(fields);
-  const what = parameter === undefined ? 'the statement' : `the value of ${parameter}`;
+function mask(fields: ReadonlyMap<string, string>, statement: Pick<Statement, 'apart'>): string {
+  const number = rejectedParameter(fields);
+  const variable = number && (statement.apart?.params[Number(number) - 1] ?? Number(number) - 1);
+  const what = variable === undefined ? 'the statement' : `the value of parameter $${Number(variable) + 1}`;
   // A hint of user code may have any value.
   const hint = isOwn(fields) ? fields.get('H') : undefined;
   const type = isOwn(fields) ? typeBesideText(fields) : undefined;

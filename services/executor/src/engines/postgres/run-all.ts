@@ -56,7 +56,8 @@ export class RunOfMany {
       onFailure(index);
       // A new connection can find the server that accepts writes now.
       if (isReadOnlyServer(error)) this.#host.close();
-      throw this.#rejected(error, all[index] as Statement);
+      const failed = all[index] as Statement;
+      throw this.#rejected(error, { ...failed, apart: this.#prepared.get(failed.key)?.apart });
     }
     if (typeof changed === 'string' && all.length > 1) {
       onFailure(all.length - 1);
@@ -84,8 +85,9 @@ export class RunOfMany {
       const { key, untyped, session } = statement;
       let params: Param[];
       let types: readonly number[];
+      let prepared: Prepared;
       try {
-        const prepared = this.#prepared.get(key) ?? (await this.#prepare(statement));
+        prepared = this.#prepared.get(key) ?? (await this.#prepare(statement));
         params = statements.paramsOf(statement, prepared);
         // The values have the forms of these types.
         types = untyped === undefined ? [] : prepared.parameterTypes;
@@ -100,7 +102,7 @@ export class RunOfMany {
         parsed = undefined;
         this.#session = settings;
       }
-      if (key !== parsed) parts.push(protocol.parse('', statements.textOf(statement), types));
+      if (key !== parsed) parts.push(protocol.parse('', statements.textOf(statement, prepared), types));
       parsed = key;
       parts.push(protocol.bind('', params), protocol.executeAll);
       places.push(i);

@@ -61,7 +61,8 @@ const redefinedText = `
 /** Describes a statement. The server parses it but does not run it. */
 export async function describeStatement(statements: Statements, statement: Statement): Promise<Signature> {
   const { serverTypes } = statements;
-  const { fields = [], parameterTypes } = await statements.parse(statement);
+  const { fields = [], parameterTypes: types, apart } = await statements.parse(statement);
+  const parameterTypes = apart ? statement.params.map((_, i) => types[apart.params.indexOf(i)] ?? 0) : types;
   const notNull = await readNotNull(statements, fields);
   const redefined = await statements.rows(redefinedText);
   const labels = await readLabels(statements, [...fields.map(({ typeId }) => typeId), ...parameterTypes]);

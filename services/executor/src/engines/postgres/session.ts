@@ -183,6 +183,13 @@ export function setLocal(session: NonNullable<Statement['session']>): Buffer[] {
   ];
 }
 
+/** Undoes what fails in an open transaction. */
+export const savepoint = {
+  begin: 'SAVEPOINT datahub_apart',
+  end: 'RELEASE SAVEPOINT datahub_apart',
+  undo: 'ROLLBACK TO SAVEPOINT datahub_apart;RELEASE SAVEPOINT datahub_apart',
+};
+
 /** Gives the transaction an id, if it has none. */
 export const nameText = 'SELECT pg_catalog.txid_current()';
 const nameAfter = Buffer.concat([...once(nameText), protocol.sync]);

@@ -1,20 +1,20 @@
 /** The prepared statements of one session, bounded in number, and the types that the server reported. */
 
 import { randomBytes } from 'node:crypto';
-import type { FieldFault } from '@datahub/contract/validation-error';
-import { untypedFault, untypedText } from '@datahub/statement/sql/untyped';
-import { contextInvalid } from '@datahub/statement/values';
+import { HubError } from '@datahub/service-kit/call/error';
 import type { Param, RunOptions, Statement } from '../../ports/engine.ts';
 import type { SinkColumn } from '../../ports/row-sink.ts';
 import type { KeptOfAccount } from '../../ports/server-stream.ts';
 import { OwnAnswer, ownAnswerBytesMax } from '../shared/bounds.ts';
 import { commentLength, withCommentBehind, withCommentInFront } from '../shared/comment.ts';
 import { KeptOfConnection, weightOf } from '../shared/kept-statements.ts';
-import { cursorRefused, isGone, RefusedPlan, stalenessOf, toHubError, typesTooDeep } from './errors.ts';
+import { cursorRefused, isGone, RefusedPlan, stalenessOf, toHubError } from './errors.ts';
 import { checkName, checkOf, type FormatsCheck, prepareCheck } from './formats.ts';
+import { paramsOf } from './params.ts';
 import * as protocol from './protocol.ts';
-import { type Block, setLocal, sign } from './session.ts';
-import { expectedOf, formatsOf, isKnownType, type ServerType, typeName } from './values.ts';
+import { learnTypes } from './server-types.ts';
+import { type Block, savepoint, setLocal, sign } from './session.ts';
+import { formatsOf, isKnownType, isTextType, type ServerType } from './values.ts';
 import type { Wire } from './wire.ts';
 
 export interface Prepared {
@@ -23,6 +23,8 @@ export interface Prepared {
   /** Undefined if the statement returns no rows. */
   fields: protocol.FieldDescription[] | undefined;
   parameterTypes: number[];
+  /** Set if its parameters are those of `Statement.apart`. */
+  apart: Statement['apart'];
   /** When the server inferred them, by `performance.now()`. */
   inferredAt: number;
   /** Undefined if no setting of the session decides how its values are written. */
@@ -65,8 +67,6 @@ const parameterBytes = 8;
 /** For so long after a change of a table, a statement may compare with values of the types from before. */
 const inferredMs = 100;
 
-/** The deepest nesting of arrays and domains, far more than real schemas have. */
-const typeLevelsMax = 16;
 /** About 2,500 types, which hundreds of connections can keep. */
 const typeBytesMax = 524_288;
 
@@ -123,7 +123,8 @@ export class Statements {
   }
 
   /** The text that is sent. */
-  textOf(statement: Statement): string {
+  textOf({ text, comment }: Statement, { apart }: Pick<Prepared, 'apart'>): string {
+    const statement = { text: apart?.text ?? text, comment };
     if (this.#comments === 'off') return statement.text;
     return this.#comments === 'front' ? withCommentInFront(statement) : withCommentBehind(statement);
   }
@@ -145,19 +146,8 @@ export class Statements {
   }
 
   /** Returns the parameters in the forms of the types that the server expects. Throws CONTEXT_INVALID. */
-  paramsOf({ params, untyped }: Statement, { parameterTypes }: Prepared): Param[] {
-    if (untyped === undefined) return params;
-    const formed = [...params];
-    const faults: FieldFault[] = [];
-    for (const value of untyped) {
-      const typeId = parameterTypes[value.index] ?? 0;
-      const text = untypedText(value.value, expectedOf(typeId, this.serverTypes));
-      if (text === undefined) faults.push(untypedFault(value, typeName(typeId, this.serverTypes)));
-      else formed[value.index] = text;
-    }
-    if (faults.length > 0) throw contextInvalid(faults);
-    return formed;
-  }
+  paramsOf = (statement: Statement, prepared: Prepared): Param[] =>
+    paramsOf(statement, prepared, this.serverTypes);
 
   /** Returns the prepared statement for a run. */
   ready(statement: Statement, { named, isLast }: { named: boolean; isLast: boolean }) {
@@ -172,9 +162,10 @@ export class Statements {
 
   /** After a change of a table the server plans a statement anew, but does not infer the types of its parameters again. */
   async #inferAgain(statement: Statement, known: Prepared): Promise<Prepared> {
-    const { parameterTypes, inferredAt } = await this.parse(statement);
+    const { parameterTypes, inferredAt, apart } = await this.parse(statement);
     known.inferredAt = inferredAt;
-    if (parameterTypes.every((type, i) => type === known.parameterTypes[i])) return known;
+    if (apart === known.apart && parameterTypes.every((type, i) => type === known.parameterTypes[i]))
+      return known;
     await this.forget(statement.key);
     return this.prepare(statement, { named: true });
   }
@@ -253,10 +244,40 @@ export class Statements {
 
   /** Throws SQL_REJECTED for a statement that returns a cursor, which is closed when its transaction ends. */
   async parse(statement: Statement, name = ''): Promise<Prepared> {
+    const { apart } = statement;
+    return (apart && (await this.#parseApart(statement, apart, name))) ?? this.#parse(statement, { name });
+  }
+
+  /** Undefined if the database does not take the statement with parameters of their own for some places. */
+  async #parseApart(
+    statement: Statement,
+    apart: NonNullable<Statement['apart']>,
+    name: string,
+  ): Promise<Prepared | undefined> {
+    const undone = this.inTransaction ? savepoint : undefined;
+    if (undone) await this.rows(undone.begin);
+    try {
+      const prepared = await this.#parse(statement, { name, apart });
+      if (undone) await this.rows(undone.end);
+      const isText = (i: number) => isTextType(prepared.parameterTypes[i] ?? 0, this.serverTypes);
+      if (apart.texts.every(isText)) return prepared;
+      await this.#close(name);
+    } catch (err) {
+      if (!(err instanceof HubError) || err.code !== 'SQL_REJECTED') throw err;
+      if (undone) await this.rows(undone.undo);
+    }
+    return undefined;
+  }
+
+  async #parse(
+    statement: Statement,
+    { name, apart }: { name: string; apart?: Statement['apart'] },
+  ): Promise<Prepared> {
     const prepared: Prepared = {
       name,
       fields: undefined,
       parameterTypes: [],
+      apart,
       inferredAt: performance.now(),
       check: undefined,
       columns: undefined,
@@ -269,12 +290,16 @@ export class Statements {
     const { session } = statement;
     // Names of tables depend on the search path, and rights on the role.
     const set = session === undefined ? [] : setLocal(session);
-    const own = [...set, protocol.parse(name, this.textOf(statement)), protocol.describeStatement(name)];
+    const own = [
+      ...set,
+      protocol.parse(name, this.textOf(statement, prepared)),
+      protocol.describeStatement(name),
+    ];
     const bytes = Buffer.concat(
       block === undefined ? [sign, ...own, protocol.sync] : [block.before, ...own, block.after],
     );
     if (this.#block === undefined) this.#wire.awaitSign();
-    await this.#require(bytes, statement, (type, body) => {
+    await this.#require(bytes, { ...statement, apart }, (type, body) => {
       if (type === dataRow && isAsked) {
         isAsked = false;
         this.meetServer(body);
@@ -297,7 +322,7 @@ export class Statements {
     if (cursor !== undefined) throw cursorRefused(cursor.name);
     const types = [...fields.map(({ typeId }) => typeId), ...parameterTypes].filter((id) => !isKnownType(id));
     prepared.hasServerTypes = types.length > 0;
-    await this.#learnTypes(types);
+    await learnTypes(types, this.serverTypes, (text) => this.rows(text, this.#types));
     const settings = fields.flatMap(({ typeId }) => formatsOf(typeId, this.serverTypes));
     if (settings.length > 0) prepared.check = checkOf([...new Set(settings)], name !== '');
   }
@@ -351,36 +376,6 @@ export class Statements {
       rows.push(protocol.readRow(body));
     });
     return rows;
-  }
-
-  /**
-   * Reads types that are not built in, once per connection. Arrays with another delimiter than a comma stay text. Throws
-   * SQL_REJECTED if they nest too deep, also over types that are known: each reader of a value follows all levels.
-   */
-  async #learnTypes(typeIds: readonly number[]): Promise<void> {
-    let level = new Set(typeIds);
-    for (let levels = 0; level.size > 0; levels++) {
-      if (levels === typeLevelsMax) throw typesTooDeep();
-      const unknown = [...level].filter((id) => !this.serverTypes.has(id));
-      if (unknown.length > 0) await this.#readTypes(new Set(unknown));
-      const known = [...level].flatMap((id) => this.serverTypes.get(id) ?? []);
-      const inner = known.flatMap(({ elementId, baseId }) => [elementId, baseId]);
-      level = new Set(inner.filter((id) => id !== undefined && !isKnownType(id)) as number[]);
-    }
-  }
-
-  async #readTypes(asked: ReadonlySet<number>): Promise<void> {
-    const rows = await this.rows(
-      `SELECT oid, pg_catalog.format_type(oid, NULL), CASE WHEN typcategory = 'A' AND typdelim = ',' THEN typelem ELSE 0 END, typbasetype, typcategory = 'S' FROM pg_catalog.pg_type WHERE oid IN (${[...asked].join(',')})`,
-      this.#types,
-    );
-    for (const [oid, name, element, base, isText] of rows) {
-      const id = Number(oid);
-      if (!asked.has(id)) continue;
-      const elementId = Number(element) || undefined;
-      const baseId = Number(base) || undefined;
-      this.serverTypes.set(id, { name: name ?? '', elementId, baseId, isText: isText === 't' });
-    }
   }
 
   async #require(

@@ -132,6 +132,12 @@ export function expectedOf(typeId: number, serverTypes: ReadonlyMap<number, Serv
   return own?.isText ? 'text' : 'other';
 }
 
+/** True for a kind of text, and for a list of one. */
+export function isTextType(typeId: number, serverTypes: ReadonlyMap<number, ServerType>): boolean {
+  const expected = expectedOf(typeId, serverTypes);
+  return typeof expected === 'object' ? expected.elements === 'text' : expected === 'text';
+}
+
 const integers = new Set([20, 21, 23, 26]);
 const texts = new Set([18, 19, 25, 1042, 1043]);
 

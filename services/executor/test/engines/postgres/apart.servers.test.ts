@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto';
+import { compileStatement } from '@datahub/statement/compile';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Connection } from '../../../src/ports/engine.ts';
+import { ask, connect } from '../../fixture.ts';
+
+const { POSTGRES_URL } = process.env;
+
+describe.skipIf(POSTGRES_URL === undefined)('one value beside several types (needs POSTGRES_URL)', () => {
+  const table = `apart_${randomUUID().slice(0, 8)}`;
+  let connection: Connection;
+
+  beforeAll(async () => {
+    connection = await connect('postgres', POSTGRES_URL as string);
+    await ask(
+      connection,
+      `CREATE TABLE ${table} (d date, ts timestamp, r real, f float8, c char(5), t text)`,
+      {
+        kind: 'standalone',
+      },
+    );
+    const row = "('2026-01-02', '2026-01-02 10:00', '0.1', '0.1', 'ab', 'ab')";
+    await ask(connection, `INSERT INTO ${table} VALUES ${row}`, { kind: 'write' });
+  });
+
+  afterAll(async () => {
+    await ask(connection, `DROP TABLE ${table}`, { kind: 'standalone' });
+    connection.close();
+  });
+
+  const bound = (
+    text: string,
+    value: unknown,
+    { type, command = 'SELECT' }: { type?: string; command?: string },
+  ) =>
+    compileStatement(text, {
+      dialect: 'postgres',
+      command,
+      variables: [{ key: 'v', type }],
+    }).bind({ pinnedJson: '', contextJson: JSON.stringify({ v: value }) });
+
+  const read = async (condition: string, value: unknown, type?: string) => {
+    const { key, ...statement } = bound(`SELECT count(*)::int AS n FROM ${table} WHERE ${condition}`, value, {
+      ...(type && { type }),
+    });
+    const { data } = await ask(connection, statement.text, { ...statement, key: condition + type + key });
+    return data[0]?.n;
+  };
+
+  it.each([
+    ['d = :v AND ts = :v', '2026-01-02 10:00'],
+    ['ts = :v AND d = :v', '2026-01-02 10:00'],
+    ['r = :v AND f = :v', '0.1'],
+    ['r = :v AND f = :v', 0.1],
+    ['c = :v AND t <> :v', 'ab  '],
+    ['d IN (:v) AND ts IN (:v)', ['2026-01-02 10:00']],
+    ['(d = :v OR :v IS NULL) AND (ts = :v OR :v IS NULL)', '2026-01-02 10:00'],
+    ['(d = :v OR :v IS NULL) AND (ts = :v OR :v IS NULL)', null],
+    // The server cannot infer the type of the first use alone, and takes that of the second.
+    ["ts >= :v AND d = :v AND ts < :v + interval '1 hour'", '2026-01-02 10:00'],
+  ])('is read as each: %s', async (condition, value) => {
+    expect(await read(condition, value)).toBe(1);
+    expect(await read(condition, value)).toBe(1);
+  });
+
+  it.each([
+    ['c = :v', 'ab  ', 1],
+    ['c IN (:v)', 'ab  ', 1],
+    ['t = :v', 'ab  ', 0],
+    [':v IS NULL OR (:v = c AND COALESCE(:v, c) = c)', 'ab ', 1],
+  ])('declared as string, is compared as the column is: %s with %s', async (condition, value, rows) => {
+    expect(await read(condition, value, 'string')).toBe(rows);
+  });
+
+  it('declared as string, is refused beside what is no text', async () => {
+    await expect(read('d = :v', '2026-01-02', 'string')).rejects.toMatchObject({ code: 'SQL_REJECTED' });
+  });
+
+  it('is stored as each', async () => {
+    const text = `UPDATE ${table} SET ts = :v WHERE d = :v RETURNING ts`;
+    const { key, ...statement } = bound(text, '2026-01-02 11:00', { command: 'UPDATE' });
+    const { data } = await ask(connection, statement.text, {
+      ...statement,
+      key,
+      kind: 'write',
+      dryRun: true,
+    });
+    expect(data).toEqual([{ ts: '2026-01-02T11:00:00.000' }]);
+  });
+
+  it.each([false, true])(
+    'runs as one parameter if the server needs it, in a transaction: %s',
+    async (inTransaction) => {
+      // The server takes both for one expression, but only with one parameter.
+      const text = `SELECT d = :v AS is_day, count(*)::int AS n FROM ${table} GROUP BY (d) = :v`;
+      const { key, ...statement } = bound(text, '2026-01-02', {});
+      expect(statement.apart).toBeDefined();
+      if (inTransaction) await connection.transactions?.begin({ readOnly: true, statementTimeoutMs: 5_000 });
+      const { data } = await ask(connection, statement.text, {
+        ...statement,
+        key: `${key}${inTransaction}`,
+        inTransaction,
+      });
+      expect(data).toEqual([{ is_day: true, n: 1 }]);
+      if (inTransaction) await connection.transactions?.commit();
+    },
+  );
+
+  it('names the variable whose value is rejected', async () => {
+    const { key, ...statement } = bound(`SELECT 1 FROM ${table} WHERE t = :v AND d = :v`, 'x', {});
+    await expect(ask(connection, statement.text, { ...statement, key })).rejects.toThrow(
+      'value of parameter $1',
+    );
+  });
+});
