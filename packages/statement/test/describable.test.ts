@@ -116,6 +116,8 @@ describe('the nullability of columns', () => {
     ['SELECT a.id FROM f(1) a LEFT JOIN b ON true', [], [false]],
     ['SELECT a.id FROM LATERAL (SELECT 1) a LEFT JOIN b ON true', [], [false]],
     ['SELECT a.id FROM (a LEFT JOIN b ON true)', [], [false]],
+    // A subquery passes on a column of a.
+    ['SELECT b.id, a.id FROM a LEFT JOIN LATERAL (SELECT a.id) b ON false', [], [false, true]],
     ['SELECT a.id FROM a GROUP BY ROLLUP (a.id)', [], []],
   ])('of %s is kept for %j and %j', (text, tables, kept) => {
     const found = facts(text);

@@ -10,7 +10,7 @@ import { bySyntax } from './syntax.ts';
 export interface KeptTables {
   /** The names by which the statement refers to them. */
   aliases: ReadonlySet<string>;
-  /** Lower-case names of tables that occur nowhere else in the statement. */
+  /** Lower-case names of tables whose columns come from nowhere else in the statement. */
   tables: ReadonlySet<string>;
 }
 
@@ -42,11 +42,11 @@ export function keptTables(text: string, tokens: readonly Token[], dialect: Dial
   const ctes = new Set(outer.slice(0, select).map((token) => nameOf(token)?.toLowerCase()));
   const plain = relations.filter(({ name, isQualified }) => isQualified || !ctes.has(name.toLowerCase()));
   const names = new Set(plain.map(({ name }) => name.toLowerCase()));
+  const aliases = new Set(plain.map(({ alias }) => alias));
+  // A subquery on the right of a LEFT JOIN can pass on the columns of a table on the left.
+  if (tokens.some((token) => isWord(token, 'LATERAL'))) return { aliases, tables: none.tables };
   const counts = occurrences(text, tokens, names);
-  return {
-    aliases: new Set(plain.map(({ alias }) => alias)),
-    tables: new Set([...names].filter((name) => counts.get(name) === 1)),
-  };
+  return { aliases, tables: new Set([...names].filter((name) => counts.get(name) === 1)) };
 }
 
 /** Returns the table of an item such as `t.id`; undefined for any other expression. */
