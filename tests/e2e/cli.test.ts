@@ -199,13 +199,17 @@ describe('datahub run', () => {
     expect(await ids(['--values', '-'], '{"ids": [2]}')).toEqual([[2]]);
   });
 
-  it.each([undefined, 504])('says that nobody knows what became of a lost call (%s)', async (status) => {
+  it.each([undefined, 504, 200])('says that nobody knows what became of a lost call (%s)', async (status) => {
     const proxy = await startLosingProxy(status);
     const env = { ...hubEnv, DATAHUB_URL: proxy.url };
-    expect(await datahub(exact, { env })).toMatchObject({
-      ...{ code: 8, stdout: '' },
-      stderr: expect.stringContaining('it may have been made: look before you try again'),
-    });
+    await writeFile(join(dir, 'lost.ndjson'), '{"label": "ham", "context": "lunch"}\n');
+    const changes = [['keys', 'create', '--name', 'lost'], ['train', 'dh.clfr.none', 'lost.ndjson'], exact];
+    for (const command of status === 200 ? changes.slice(0, 2) : changes)
+      expect(await datahub(command, { env })).toMatchObject({
+        ...{ code: 8, stdout: '' },
+        stderr: expect.stringContaining('it may have been made: look before you try again'),
+      });
+    expect((await datahub(['keys', 'list'], { env })).code).toBe(6);
     proxy.close();
   });
 

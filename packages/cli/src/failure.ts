@@ -31,7 +31,8 @@ export const exitCodeMeanings: Readonly<Record<keyof typeof exitCodes, string>> 
   breaking: '`plan`: there are changes that break callers',
   notFound: 'not found (404)',
   conflict: 'somebody else changed it (409, 412)',
-  unavailable: 'the hub or the database is not reachable or busy (429, 5xx); try again later',
+  unavailable:
+    'the hub or the database is not reachable or busy (429, 5xx), or the answer to a step of `apply` was lost; try again later',
   rejectedKey: 'the key is not valid (401) or not allowed to do this (403)',
   unknown:
     'the answer was lost, or is `OUTCOME_UNKNOWN`: a change may have been made, so look before you try again',

@@ -28,7 +28,19 @@ export function openHub(access: Access): Hub {
     });
     return Object.assign(response, { json: async () => parseExact(await response.text()) });
   };
-  return Object.assign(createClient({ ...access, timeoutMs, fetch: exactFetch }), { access });
+  const client = createClient({ ...access, timeoutMs, fetch: exactFetch });
+  const call: Client['call'] = (route, ...input) =>
+    client.call(route, ...input).catch((err) => Promise.reject(isReading(route) ? err : asLost(err)));
+  return { ...client, access, call };
+}
+
+/** Routes that change nothing. */
+const isReading = (route: string): boolean => /^GET |\/(?:check|predict|summarize)$/.test(route);
+
+/** A proxy that answers a change itself may have passed it on. */
+function asLost(err: unknown): unknown {
+  if (!(err instanceof ProblemError) || !isOfProxy(err.problem)) return err;
+  return toProblemError(err.status, '');
 }
 
 export interface StreamedRequest {

@@ -73,13 +73,18 @@ async function upload(hub: Hub, { path, type, file, size, context }: Upload): Pr
       headers: { 'content-type': type, accept: 'application/x-ndjson' },
       body: body.stream.pipeThrough(count),
     }).catch((err) => Promise.reject(body.fault ?? err));
-    const lines = (await response.text().catch((err) => Promise.reject(noAnswer(err)))).trim().split('\n');
-    const last = JSON.parse(lines.at(-1) ?? '') as Trained | { status: number };
+    const last = await lastLine(response).catch((err) => Promise.reject(noAnswer(err)));
     if ('status' in last) throw new ProblemError(last);
     return last;
   } finally {
     progress.end();
   }
+}
+
+/** Rejects if the answer broke off, or is not that of a hub. */
+async function lastLine(response: Response): Promise<Trained | { status: number }> {
+  const lines = (await response.text()).trim().split('\n');
+  return JSON.parse(lines.at(-1) ?? '');
 }
 
 async function* chunksOf(file: string): AsyncGenerator<Uint8Array, void, void> {
