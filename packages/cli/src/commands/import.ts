@@ -138,6 +138,15 @@ export const importHasuraOperations: Command = {
   },
 };
 
+/** The ends of the names of NpgsqlRest's configurations. */
+const settingsFiles = [
+  'appsettings.json',
+  'config.json',
+  'development.json',
+  'production.json',
+  'settings.json',
+];
+
 export const importNpgsqlRestFiles: Command = {
   name: 'import npgsqlrest',
   arguments: 'FROM DIR',
@@ -147,7 +156,7 @@ export const importNpgsqlRestFiles: Command = {
   run: async (input, context) => {
     const [from = ''] = input.positionals;
     return importInto(input, context, async (into) => {
-      importNpgsqlRest(await readExport(from, ['.sql'], into), into, from);
+      importNpgsqlRest(await readExport(from, ['.sql', ...settingsFiles], into), into, from);
     });
   },
 };

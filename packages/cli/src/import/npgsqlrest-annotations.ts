@@ -21,6 +21,8 @@ export interface Annotations {
   tool?: string;
   /** By the placeholder, `$1` or the name. */
   parameters: Map<string, Parameter>;
+  /** Names in lower case before `=`. One of a parameter has its value from the expression. */
+  assigned: Set<string>;
   /** What a query of the hub cannot do. */
   faults: string[];
   /** What changes for callers. */
@@ -51,15 +53,19 @@ const shaping: ReadonlySet<string> = new Set([
 ]);
 
 export function readAnnotations(lines: readonly string[]): Annotations {
-  const found: Annotations = { parameters: new Map(), faults: [], notes: [] };
+  const found: Annotations = { parameters: new Map(), assigned: new Set(), faults: [], notes: [] };
   for (const line of lines) {
     const [, word = '', rest = ''] = /^\s*(?:--)?\s*@?([A-Za-z_-]+)\b\s*(.*?)\s*$/.exec(line) ?? [];
     readAnnotation(word.toLowerCase(), rest, found);
-    if (/^\s*(?:--)?\s*_?\w+\s*=\s*select\b/i.test(line))
-      found.faults.push('A parameter that NpgsqlRest resolves with a statement. Join it into the text.');
+    const [, assigned, select] = /^\s*(?:--)?\s*@?(\w+)\s*=\s*(?:(select\b)|\S)/i.exec(line) ?? [];
+    if (assigned !== undefined) found.assigned.add(assigned.toLowerCase());
+    if (select !== undefined) found.faults.push(faultOfAssigned);
   }
   return found;
 }
+
+export const faultOfAssigned =
+  'A parameter that NpgsqlRest resolves with a statement. Join it into the text.';
 
 function readAnnotation(written: string, rest: string, found: Annotations): void {
   const word = written.replaceAll(/[-_]/g, '');
@@ -83,6 +89,8 @@ function readAnnotation(written: string, rest: string, found: Annotations): void
     found.notes.push(`It checked ${rest}. The types of the variables do that here, or the text.`);
   else if (shaping.has(word)) found.notes.push(`@${written} gave the answer another form. Here it has rows.`);
   else if (word === 'disabled') found.faults.push('The endpoint is disabled.');
+  else if (/^internal(?:only)?$/.test(word) && rest === '')
+    found.faults.push('The endpoint is internal: only other endpoints call it.');
   else if (/^connection(?:name)?$/.test(word) && /^\S+$/.test(rest))
     found.notes.push(`It ran at the connection ${rest}. Here it has the source of the other queries.`);
   else if (impossible[word] !== undefined && rest.length < 60 && rest !== 'ignore')

@@ -11,6 +11,8 @@ export interface Routine {
   annotations: Annotations;
   text: string;
   context: QueryModel['context'];
+  /** The parameters that a caller fills, with their types. */
+  parameters: { name: string; type: string }[];
   faults: string[];
 }
 
@@ -38,7 +40,7 @@ export function readRoutines(text: string): Routine[] | undefined {
   const names = declared.map(({ 2: name = '' }) => keyOf(name));
   const elsewhere = comments.filter(({ name, text }) => !names.includes(keyOf(name)) && isEndpoint(text));
   const missing = elsewhere.map(({ name, line, text }) => ({
-    ...{ name, line, annotations: readAnnotations(text.split('\n')), text: '', context: [] },
+    ...{ name, line, annotations: readAnnotations(text.split('\n')), text: '', context: [], parameters: [] },
     faults: [`The file has no CREATE of ${name}, so its parameters are not known.`],
   }));
   const found = declared.flatMap(({ 1: kind = '', 2: name = '', 3: list = '', index }) => {
@@ -65,10 +67,15 @@ const keyOf = (name: string): string =>
     .join('.')
     .replace(/^"public"\./, '');
 
-function toCall(kind: string, name: string, list: string): Pick<Routine, 'text' | 'context' | 'faults'> {
+function toCall(
+  kind: string,
+  name: string,
+  list: string,
+): Pick<Routine, 'text' | 'context' | 'parameters' | 'faults'> {
   const faults: string[] = [];
   const context: QueryModel['context'] = [];
   const values: string[] = [];
+  const parameters: Routine['parameters'] = [];
   for (const part of list.split(/,(?![^()]*\))/).filter((one) => one.trim() !== '')) {
     const [head = '', fallback] = part.trim().split(/\s+default\s+|\s*=\s*/i);
     const words = head.replace(/^(?:in|inout|variadic)\s+/i, '').split(/\s+/);
@@ -96,12 +103,14 @@ function toCall(kind: string, name: string, list: string): Pick<Routine, 'text' 
       ...(own === undefined ? {} : { type: own }),
       ...(fallback === undefined ? { required: true } : { value }),
     } as QueryModel['context'][number]);
+    parameters.push({ name: parameter, type: sqlType });
     values.push(`${parameter} => :${key}${own === undefined ? `::${sqlType}` : ''}`);
   }
   const call = `${name}(${values.join(', ')})`;
   return {
     text: kind.toLowerCase() === 'procedure' ? `CALL ${call}` : `SELECT * FROM ${call}`,
     context,
+    parameters,
     faults,
   };
 }

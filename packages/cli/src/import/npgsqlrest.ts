@@ -3,8 +3,9 @@
 import type { QueryModel } from '../files/model.ts';
 import { toPath } from '../files/model.ts';
 import type { Imported } from './imported.ts';
-import { type Annotations, readAnnotations, toDefault } from './npgsqlrest-annotations.ts';
+import { type Annotations, faultOfAssigned, readAnnotations, toDefault } from './npgsqlrest-annotations.ts';
 import { readRoutines } from './npgsqlrest-routines.ts';
+import { faultOfFilled, readSettings, type Settings } from './npgsqlrest-settings.ts';
 import { commandOf, comments, outlineOf } from './outline.ts';
 import { type Converted, typeOfCast } from './plain-sql.ts';
 import type { ExportFile } from './read-export.ts';
@@ -13,7 +14,16 @@ import { type Traits, Variables } from './variables.ts';
 
 const source = { label: 'Database', engine: 'postgres' as const };
 
-export function importNpgsqlRest(files: ExportFile[], into: Imported, root: string): void {
+/** Settings of the product are in `.json` files. */
+export function importNpgsqlRest(all: ExportFile[], into: Imported, root: string): void {
+  const settings = readSettings(all);
+  const files = all.filter(({ name }) => /\.sql$/i.test(name));
+  const fetched = fetchedTypes(files);
+  if (settings.setsContext)
+    into.notes.push({
+      file: root,
+      detail: 'Statements found claims in settings (UseUserContext). Set session.',
+    });
   for (const { name, text } of files) {
     if (/\.test\.sql$/i.test(name)) continue;
     const routines = readRoutines(text);
@@ -26,7 +36,11 @@ export function importNpgsqlRest(files: ExportFile[], into: Imported, root: stri
           source,
         };
         const query = into.add(found, () => {
-          const faults = [...annotations.faults, ...routine.faults];
+          const faults = [
+            ...annotations.faults,
+            ...routine.faults,
+            ...routine.parameters.flatMap((one) => faultsOf(one, { annotations, settings, fetched })),
+          ];
           if (faults.length > 0) return faults.map((detail) => ({ line, column: 1, detail }));
           return {
             text: routine.text,
@@ -41,10 +55,44 @@ export function importNpgsqlRest(files: ExportFile[], into: Imported, root: stri
     const annotations = readAnnotations(commentsOf(text));
     const file = name.slice(name.startsWith(root) ? root.length : 0).replace(/^\/|\.sql$/gi, '');
     const query = into.add({ file: name, ...place(annotations, file), folder: [], source }, () =>
-      convertFile(text, annotations),
+      convertFile(text, annotations, settings),
     );
     annotate(into, query, { file: name, ...annotations });
   }
+}
+
+/** Composite types whose comment is a request, which NpgsqlRest sends to fill their parameters. */
+const fetchedTypes = (files: readonly ExportFile[]): Set<string> =>
+  new Set(
+    files.flatMap(({ text }) =>
+      [
+        ...text.matchAll(
+          /\bcomment\s+on\s+type\s+([\w.]+)\s+is\s+'[^']*?\b(?:GET|POST|PUT|PATCH|DELETE)\s+\S/gi,
+        ),
+      ].map(([, type = '']) => plainName(type)),
+    ),
+  );
+
+const plainName = (type: string): string => type.toLowerCase().replace(/^public\./, '');
+
+interface Circumstances {
+  annotations: Annotations;
+  settings: Settings;
+  fetched: ReadonlySet<string>;
+}
+
+/** Why a caller may not choose the value of a parameter. */
+function faultsOf(
+  { name, type }: { name: string; type: string },
+  { annotations, settings, fetched }: Circumstances,
+) {
+  const isAssigned = annotations.assigned.has(name.toLowerCase());
+  const isFetched = fetched.has(plainName(type));
+  return [
+    faultOfFilled(name, settings),
+    isAssigned ? faultOfAssigned : undefined,
+    isFetched ? `NpgsqlRest fills ${name} with the answer of a request.` : undefined,
+  ].filter((fault) => fault !== undefined);
 }
 
 /** What the annotations say beside the text of a query that was converted. */
@@ -77,8 +125,10 @@ function commentsOf(text: string): string[] {
   return found.flatMap(({ groups }) => groups?.comment?.replace(/^\/\*|\*\/$/g, '').split('\n') ?? []);
 }
 
-function convertFile(text: string, { faults, parameters }: Annotations): Converted | Misfit[] {
+function convertFile(text: string, annotations: Annotations, settings: Settings): Converted | Misfit[] {
+  const { faults, parameters } = annotations;
   const variables = new Variables();
+  const names = new Set<string>();
   const conversion = new TextConversion(text, {
     dialect: 'postgres',
     hasBraces: false,
@@ -92,13 +142,16 @@ function convertFile(text: string, { faults, parameters }: Annotations): Convert
       const fallback = known?.fallback;
       const presence = fallback === undefined ? { required: true } : { value: toDefault(fallback, type) };
       const traits = { ...(type === undefined ? {} : { type }), ...presence } as Traits;
+      names.add(known?.name ?? own);
       return variables.use(known?.name ?? own, traits) + (known?.cast === undefined ? '' : `::${known.cast}`);
     },
     absent: () => undefined,
   });
   const converted = conversion.convert().trim();
   const command = commandOf(conversion.words);
-  for (const detail of faults) conversion.refuse(0, detail);
+  const given = { annotations, settings, fetched: new Set<string>() };
+  const ofNames = [...names].flatMap((name) => faultsOf({ name, type: '' }, given));
+  for (const detail of faults.length > 0 ? faults : ofNames) conversion.refuse(0, detail);
   if (conversion.words.trim() === '') conversion.refuse(0, 'The file has no statement.');
   else if (
     /^(?:DO|CREATE|COMMENT|ALTER|DROP|BEGIN)$/.test(command) ||

@@ -159,7 +159,67 @@ comment on function app.nobody(int) is 'HTTP GET';`;
     ]);
   });
 
+  const orders = `create function get_orders(_user_id text, _email text = null) returns setof orders language sql as 'select 1';
+comment on function get_orders is 'HTTP GET
+@authorize';`;
+  const mine = '-- HTTP GET\n-- @authorize\nselect id from orders where owner = :_user_id';
+  const withSettings = (text: string, settings: string | undefined) => {
+    const into = new Imported('shop');
+    const files = settings === undefined ? [] : [{ name: 'app/appsettings.json', text: settings }];
+    importNpgsqlRest([...files, { name: 'sql/orders.sql', text }], into, '');
+    return {
+      queries: into.queries.length,
+      details: [...into.faults, ...into.notes].map(({ detail }) => detail),
+    };
+  };
+  const on = '"UseUserParameters": true';
+
   it.each([
+    ['a function', orders, `{"NpgsqlRest": {"AuthenticationOptions": {${on}}}}`, ['_user_id']],
+    ['a file', mine, `{"NpgsqlRest": {"AuthenticationOptions": {${on}}}}`, ['_user_id']],
+    [
+      'names of its own',
+      orders,
+      `{ // comments and commas\n"npgsqlrest": {"AuthenticationOptions": {${on}, "ParameterNameClaimsMapping": {"_email": "email",},}},}`,
+      ['_email'],
+    ],
+    ['a path', mine, '{"NpgsqlRest:AuthenticationOptions:UseUserParameters": "{USE}"}', ['_user_id']],
+    ['what cannot be read', mine, '{"NpgsqlRest": ', ['_user_id']],
+    ['no configuration', mine, undefined, ['UseUserParameters. Add appsettings.json']],
+  ])('reports parameters that the configuration fills from claims: %s', (_, text, settings, named) => {
+    const { queries, details } = withSettings(text, settings);
+    expect(queries).toBe(0);
+    expect(details.filter((detail) => detail.startsWith('NpgsqlRest fills'))).toEqual(
+      named.map((name) => expect.stringContaining(name)),
+    );
+  });
+
+  it('leaves them to the caller if NpgsqlRest does', () => {
+    expect(
+      withSettings(orders, '{"NpgsqlRest": {"AuthenticationOptions": {"UseUserContext": true}}}'),
+    ).toEqual({
+      queries: 1,
+      details: [expect.stringContaining('Set session'), expect.stringContaining('a signed-in user')],
+    });
+  });
+
+  it('reports parameters with the value of an expression or of a request', () => {
+    const text = `create function f(_company int, _id int, _answer public.weather) returns int language sql as 'select 1';
+comment on function f is 'HTTP GET
+_company = company_of({_id})';
+comment on type weather is 'GET https://weather.example/{_id}';`;
+    expect(convert(text)).toMatchObject({
+      query: undefined,
+      faults: [
+        expect.stringContaining('A parameter that NpgsqlRest resolves'),
+        expect.stringContaining('fills _answer with the answer of a request'),
+      ],
+    });
+  });
+
+  it.each([
+    ['-- @internal\nselect 1', '1 The endpoint is internal'],
+    ['-- @company = company_of({id})\nselect :company, :id', '1 A parameter that NpgsqlRest resolves'],
     ['-- @param $1 a boolean default perhaps\nselect $1', '2 The default perhaps is neither true nor false'],
     ['-- @user_parameters\nselect :_user_id', '1 @user_parameters needs claims'],
     ['-- HTTP POST\nselect 1;\nselect 2', '2 There are several statements'],
