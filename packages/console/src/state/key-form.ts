@@ -212,6 +212,19 @@ function limitsOf(form: KeyForm): Record<string, unknown> {
   };
 }
 
+/**
+ * Returns the bodies of a form that is being sent. While the form stays the same, so does its expiry: who sends it again
+ * after a lost answer creates no second key.
+ */
+export function createKeyBodies(): (form: KeyForm, endsBy: string | undefined) => object {
+  let sent = { text: '', at: 0 };
+  return (form, endsBy) => {
+    const text = JSON.stringify(form);
+    if (sent.text !== text) sent = { text, at: Date.now() };
+    return bodyOf(form, sent.at, endsBy);
+  };
+}
+
 export function bodyOf(form: KeyForm, now: number, endsBy: string | undefined): object {
   const { name, everything, scopes } = form;
   const expiresAt = endOf(whole(form.days, daysMax), now, endsBy);

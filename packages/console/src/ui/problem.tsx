@@ -1,6 +1,7 @@
 /** Shows a failure: the hub's message, and what to do next. */
 
 import type { ComponentChildren } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { bySession, key } from '../api/session.ts';
 import type { Problem } from '../api/types.ts';
 import { Icon } from './icons.tsx';
@@ -8,6 +9,11 @@ import { wordsOfProblem } from './problem-words.ts';
 
 export function ProblemBox({ problem, children }: { problem: Problem; children?: ComponentChildren }) {
   const { code, status, stage, sql, requestId } = problem;
+  const ref = useRef<HTMLDivElement>(null);
+  // Below a long form, it would be out of sight.
+  useLayoutEffect(() => {
+    if (ref.current?.closest('dialog')) ref.current.scrollIntoView({ block: 'nearest' });
+  }, [problem]);
   const { title, text, faults } = wordsOfProblem(problem, key.value === bySession);
   const facts = [
     code === undefined ? undefined : `${code}${status ? ` (${status})` : ''}`,
@@ -17,7 +23,7 @@ export function ProblemBox({ problem, children }: { problem: Problem; children?:
     requestId === undefined ? undefined : `request ${requestId}`,
   ].filter((fact) => fact !== undefined);
   return (
-    <div class="problem" role="alert">
+    <div class="problem" role="alert" ref={ref}>
       <Icon name="warn" />
       <div>
         <p>

@@ -1,7 +1,14 @@
 import { withheldValue } from '@datahub/contract/key-limits';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { Key } from '../../src/api/types.ts';
-import { bodyOf, changeOf, emptyKey, formOf, hasWrongNumber } from '../../src/state/key-form.ts';
+import {
+  bodyOf,
+  changeOf,
+  createKeyBodies,
+  emptyKey,
+  formOf,
+  hasWrongNumber,
+} from '../../src/state/key-form.ts';
 
 const now = Date.parse('2026-11-01T00:00:00Z');
 
@@ -89,4 +96,18 @@ it('sends back the mark of a pinned value that is not shown', () => {
   expect(changeOf(hidden, { ...form, pinned: changed }, now)).toEqual({
     limits: { context: { token: withheldValue, tenant: 2 } },
   });
+});
+
+it('sends the same form with the same expiry, so that it is the same request', () => {
+  vi.useFakeTimers({ now: Date.parse('2026-05-01T00:00:00Z') });
+  try {
+    const sent = createKeyBodies();
+    const form = { ...emptyKey(''), name: 'x', days: '1' };
+    const first = sent(form, undefined);
+    vi.advanceTimersByTime(20_000);
+    expect(sent({ ...form }, undefined)).toEqual(first);
+    expect(sent({ ...form, name: 'y' }, undefined)).toMatchObject({ expiresAt: '2026-05-02T00:00:20.000Z' });
+  } finally {
+    vi.useRealTimers();
+  }
 });

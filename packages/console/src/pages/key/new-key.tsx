@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import { addressOf, callJson } from '../../api/client.ts';
 import {
-  bodyOf,
+  createKeyBodies,
   emptyKey,
   hasWrongNumber,
   type KeyForm,
@@ -48,12 +48,11 @@ export function NewKey({ queryId, endsBy, onMade, onClose }: NewKeyProps) {
   const [form, setForm] = useState(() => startOf(queryId));
   const { busy, problem, run } = useAction();
   const set = (change: Partial<KeyForm>) => setForm({ ...form, ...change });
+  const [bodyOf] = useState(createKeyBodies);
   const submit = async (event: Event) => {
     event.preventDefault();
     await run(async () => {
-      const { key } = await callJson<{ key: string }>('v1/keys', {
-        body: bodyOf(form, Date.now(), endsBy),
-      });
+      const { key } = await callJson<{ key: string }>('v1/keys', { body: bodyOf(form, endsBy) });
       onMade();
       onClose();
       keepKey(toShown(key, form), { isOpen: true });

@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import { callJson, callList } from '../../../api/client.ts';
 import type { ListedKey } from '../../../api/types.ts';
-import { bodyOf, emptyKey } from '../../../state/key-form.ts';
+import { createKeyBodies, emptyKey } from '../../../state/key-form.ts';
 import { currentKey, may } from '../../../state/permissions.ts';
 import { linkTo } from '../../../state/route.ts';
 import { keepKey } from '../../../state/shown-keys.ts';
@@ -29,6 +29,7 @@ interface MakeKeyProps {
 export function MakeKey({ query, isForPages, onMade, onClose }: MakeKeyProps) {
   const { queryId, label, writes } = query;
   const [origins, setOrigins] = useState<string[]>([]);
+  const [bodyOf] = useState(createKeyBodies);
   const form = {
     ...emptyKey(''),
     name: `${isForPages ? 'Browser' : 'Program'}: ${label}`.slice(0, 100),
@@ -41,7 +42,7 @@ export function MakeKey({ query, isForPages, onMade, onClose }: MakeKeyProps) {
     const keys = await callList<ListedKey>('v1/keys');
     const endsBy = keys.find(({ keyId }) => keyId === currentKey.value?.keyId)?.expiresAt ?? undefined;
     const made = await callJson<{ key: string; expiresAt?: string | null }>('v1/keys', {
-      body: bodyOf(form, Date.now(), endsBy),
+      body: bodyOf(form, endsBy),
     });
     const note = `It may run “${label}” and nothing else.`;
     keepKey({ name: form.name, secret: made.key, note }, { isOpen: false });
