@@ -52,8 +52,11 @@ export interface ColumnFacts {
   neverNull: readonly boolean[];
   /** For each column, the variable that it is, if it is nothing else. Ignored like `neverNull`. */
   variables: readonly (string | undefined)[];
-  /** For each column, true if variables are computed with in it, so that it may be a number. Ignored like `neverNull`. */
-  computed?: readonly boolean[];
+  /**
+   * For each column, true if variables are computed with in it, so that it may be a number; `alone` if it names no column.
+   * Ignored like `neverNull`.
+   */
+  computed?: readonly (boolean | 'alone')[];
   /** The functions that `neverNull` relies on, in lower case. If the database has others of these names, ignore it. */
   functions: ReadonlySet<string>;
 }

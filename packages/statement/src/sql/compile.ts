@@ -126,7 +126,7 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
     const untyped = writer.untyped?.(source, values, params);
     const inferred = { ...(untyped && { untyped }), ...(infersTypes && { infersTypes }) };
     const bound = { key, text: textFor(key, values), params, ...inferred, ...apartFor?.(key, values) };
-    return castsJson ? { ...bound, ...markable(source, values) } : bound;
+    return writer.expandsLists ? { ...bound, ...markable(source, values) } : bound;
   };
   return {
     kind,

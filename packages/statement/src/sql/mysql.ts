@@ -5,7 +5,7 @@
 
 import type { FieldFault } from '@datahub/contract/validation-error';
 import { HubError } from '@datahub/service-kit/call/error';
-import { isDouble, scaledOf, toInt64, toPlainDigits } from '../exact-number.ts';
+import { isDouble, type Scaled, scaledOf, toInt64, toPlainDigits } from '../exact-number.ts';
 import { toUtcText } from '../timestamps.ts';
 import {
   type BoundValue,
@@ -50,7 +50,7 @@ export function kindOf({ type, elementType, isList }: Declaration, value: Value 
 
 const isTruth = (value: Value) => value === null || typeof value === 'boolean';
 
-/** `marks`: what stands for some of the parameters instead of `?`, by their places. */
+/** `marks`: what stands for some of the parameters in place of `?`, by their places. */
 export function writeMysql(source: Source, values: Value[], marks?: ReadonlyMap<number, string>): string {
   const { text, placeholders, declarations, castsJson } = source;
   const isJson = comparesJson(source);
@@ -75,7 +75,7 @@ export function writeMysql(source: Source, values: Value[], marks?: ReadonlyMap<
     if (list === undefined || !Array.isArray(value) || value.length > 0) {
       const length = countOf(placeholder, value);
       const mark = markOf(placeholder);
-      const ofIt = Array.from({ length }, (_, i) => marks?.get(index + i) ?? mark);
+      const ofIt = Array.from({ length }, (_, i) => mark.replace('?', () => marks?.get(index + i) ?? '?'));
       index += length;
       result += `${text.slice(at, start)}${ofIt.join(',')}`;
       at = end;
@@ -162,11 +162,12 @@ export function mysqlParams(source: Source, values: Value[]): BoundValue[] {
   return params;
 }
 
-/** For each parameter, the first letter of its role. */
-export function mysqlRoles({ placeholders }: Source, values: Value[]): string {
-  const roles = placeholders.map((placeholder) =>
-    placeholder.role.charAt(0).repeat(countOf(placeholder, values[placeholder.variable])),
-  );
+/** For each parameter, the first letter of its role; `m` for one that MariaDB matches with. */
+export function mysqlRoles({ placeholders, castsJson }: Source, values: Value[]): string {
+  const roles = placeholders.map((placeholder) => {
+    const letter = placeholder.isPattern && !castsJson ? 'm' : placeholder.role.charAt(0);
+    return letter.repeat(countOf(placeholder, values[placeholder.variable]));
+  });
   return roles.join('');
 }
 
@@ -229,7 +230,10 @@ export function requireFewPlaceholders({ placeholders }: Source, values: Value[]
   );
 }
 
-const whole = /^-?\d{1,19}$/;
+const whole = /^-?\d{1,20}$/;
+/** True for a BIGINT, with a sign or UNSIGNED. */
+const is64Bits = (integer: bigint) =>
+  integer === BigInt.asIntN(64, integer) || integer === BigInt.asUintN(64, integer);
 /** The most digits of a DECIMAL, in total and after the point. A longer value would be truncated without an error. */
 const decimalBounds = { digitsMax: 65, scaleMax: 30 };
 
@@ -263,7 +267,14 @@ const typesWithDigits: ReadonlySet<string> = new Set(['integer', 'bigint', 'deci
 
 function toInteger(text: string): BoundValue {
   const integer = BigInt(text);
-  return integer === BigInt.asIntN(64, integer) ? integer : { decimal: text };
+  return is64Bits(integer) ? integer : { decimal: text };
+}
+
+/** A whole number of a BIGINT, or one of a BIGINT UNSIGNED. */
+function toInteger64(scaled: Scaled): number | bigint | undefined {
+  const integer = toInt64(scaled);
+  const digits = integer ?? toPlainDigits(scaled, { digitsMax: 20, scaleMax: 0 });
+  return typeof digits !== 'string' ? digits : is64Bits(BigInt(digits)) ? BigInt(digits) : undefined;
 }
 
 /** Without a DECIMAL that can hold it, a value is a double if no digit is lost, else text, for the database to judge. */
@@ -290,7 +301,7 @@ function decimalOf(text: string): BoundValue | undefined {
  */
 function toNumber(text: string, name: string, type: string | undefined): BoundValue {
   const scaled = scaledOf(text);
-  const integer = scaled && toInt64(scaled);
+  const integer = scaled && toInteger64(scaled);
   if (integer !== undefined) return integer;
   if ((type === 'number' || /e/i.test(text)) && isDouble(text)) return Number(text);
   const decimal = decimalOf(text);

@@ -79,11 +79,33 @@ function variableOf(item: Token[]): string | undefined {
   return token?.kind === 'variable' && others.length === 0 ? token.text : undefined;
 }
 
-function computedItems(tokens: readonly Token[], items: Token[][]): boolean[] {
+/** Words of an expression that are no names of columns. */
+const ownWords = new Set([
+  'SELECT',
+  'CASE',
+  'WHEN',
+  'THEN',
+  'ELSE',
+  'END',
+  'NULL',
+  'TRUE',
+  'FALSE',
+  'DIV',
+  'MOD',
+]);
+
+function computedItems(tokens: readonly Token[], items: Token[][]): (boolean | 'alone')[] {
   const places = new Places(tokens, false);
   const parts = new Set(tokens.filter(({ kind }, i) => kind === 'variable' && places.isComputed(i)));
-  return items.map((item) => item[0]?.text !== 'CAST' && item.some((token) => parts.has(token)));
+  return items.map((item) => {
+    if (item[0]?.text === 'CAST' || !item.some((token) => parts.has(token))) return false;
+    const expression = withoutAlias(item);
+    return expression.some((token, i) => mayBeColumn(token, expression[i + 1])) || 'alone';
+  });
 }
+
+const mayBeColumn = ({ kind, text }: Token, next: Token | undefined): boolean =>
+  (kind === 'word' || kind === 'quoted') && next?.text !== '(' && !ownWords.has(text);
 
 /** With `onlyCounts`, all other expressions can be NULL. */
 function findNeverNull(

@@ -32,15 +32,28 @@ export interface Place {
   isTime: boolean;
   /** True for the whole number of a LIMIT or OFFSET. */
   isLimit: boolean;
+  /** True for what REGEXP compares with, and for the argument of a function such as REGEXP_REPLACE. */
+  isPattern: boolean;
   role: Role;
 }
 
 /**
- * What becomes of a value: it is stored or given to a procedure as it is, or compared; is a part of what is computed, or
- * one of its results; is an argument of NULLIF; is a column of a subquery or UNION; or anything else, such as the argument
- * of a function.
+ * What becomes of a value: it is stored or given to a procedure as it is, is compared, or listed in IN; is computed with by
+ * `added` operators; is a part of a result, as of COALESCE; is an argument of NULLIF; is a column of a subquery or UNION, or
+ * of a row of VALUES that is not inserted; is `found` anywhere in FIND_IN_SET or GROUP_CONCAT, or says how many places ROUND
+ * leaves; or is anything else, such as the argument of a function.
  */
-export type Role = 'whole' | 'compared' | 'part' | 'tested' | 'item' | 'other';
+export type Role =
+  | 'whole'
+  | 'compared'
+  | 'listed'
+  | 'added'
+  | 'part'
+  | 'tested'
+  | 'item'
+  | 'row'
+  | 'found'
+  | 'other';
 
 const queryWords = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE']);
 const comparing = new Set(['LIKE', 'REGEXP', 'RLIKE', 'BETWEEN', 'SOUNDS']);
@@ -63,15 +76,24 @@ const callless = new Set([
 const passing = new Set([
   ...['MIN', 'MAX', 'ANY_VALUE', 'FIRST_VALUE', 'LAST_VALUE', 'NTH_VALUE', 'LAG', 'LEAD'],
 ]);
+const computing: ReadonlySet<Role> = new Set(['added', 'part']);
 const operators = new Set(['+', '-', '*', '/', '%']);
 const operatorWords = new Set(['DIV', 'MOD']);
 const numeric = new Set([
   ...['ABS', 'ROUND', 'TRUNCATE', 'FLOOR', 'CEIL', 'CEILING', 'MOD', 'SUM', 'AVG', 'MIN', 'MAX'],
 ]);
+/** The functions that read the bytes of a parameter in the character set of what is beside it. */
+const byBytes = new Set(['FIND_IN_SET', 'GROUP_CONCAT']);
+/** The functions whose second argument says how many places the type of the result has. */
+const rounding = new Set(['ROUND', 'TRUNCATE']);
+const regexps = new Set(['REGEXP', 'RLIKE', 'REGEXP_REPLACE', 'REGEXP_SUBSTR', 'REGEXP_INSTR']);
 const timeFunctions = new Set(['TIME', 'TIMESTAMP']);
 const beforeColumn = new Set(['SELECT', 'DISTINCT', 'ALL']);
 const combining = new Set(['UNION', 'INTERSECT', 'EXCEPT']);
-const rowWords = new Set(['VALUES', 'VALUE']);
+const rowWords = new Set(['VALUES', 'VALUE', 'ROW']);
+const storing = new Set(['INSERT', 'REPLACE']);
+/** Behind a bound of a window. */
+const frameWords = new Set(['PRECEDING', 'FOLLOWING']);
 const endsAssignments = new Set(['WHERE', 'ORDER', 'LIMIT', 'FROM', 'SELECT', 'RETURNING', 'HAVING']);
 /** The functions that make JSON, the first of their arguments that is a value, and how many further on the next is. */
 const building = new Map<string, readonly [first: number, step: number]>([
@@ -97,6 +119,8 @@ interface Level {
   assigns: boolean;
   /** The number of BETWEEN whose AND is still to come. */
   betweens: number;
+  /** True anywhere in FIND_IN_SET or GROUP_CONCAT. */
+  isByBytes: boolean;
   /** Whether the whole is compared, and whether a call of a function is a part of JSON. Undefined until asked for. */
   isCompared: boolean | undefined;
   isJsonPart: boolean | undefined;
@@ -119,14 +143,14 @@ export class Places {
     this.#tokens = tokens;
     this.#mergesJson = mergesJson;
     this.#combines = tokens.some((token) => isAny(token, combining));
-    const open: Level[] = [newLevel(-1)];
+    const open: Level[] = [newLevel(-1, false)];
     for (const [i, token] of tokens.entries()) {
       if (isSymbol(token, ')') && open.length > 1) (open.pop() as Level).close = i;
       const level = open.at(-1) as Level;
       this.#levels.push(level);
       this.#positions.push(level.commas);
       if (isSymbol(token, ',')) level.commas++;
-      else if (isSymbol(token, '(')) open.push(newLevel(i));
+      else if (isSymbol(token, '(')) open.push(newLevel(i, level.isByBytes || isAny(tokens[i - 1], byBytes)));
       else if (isSymbol(token, '=') && level.assigns && this.#isTarget(i)) this.#assignments.add(i);
       else if (token.kind === 'word') this.#readWord(i, level);
     }
@@ -157,28 +181,50 @@ export class Places {
     const isCompared = list === undefined && this.#isCompared(i);
     const isMerged = this.#isMerged(i);
     const isLimit = this.#isLimit(i);
-    const isWhole = list !== undefined || isLimit || this.#isStored(i);
-    const isPassed = isMerged || passing.has(this.#callOf(i));
-    const isPart = isPassed || this.#isOperator(i - 1) || this.#isOperator(i + 1);
-    const isTested = this.#callOf(i) === 'NULLIF';
-    const others = isTested ? 'tested' : isPart ? 'part' : this.#isColumn(i) ? 'item' : 'other';
-    const role = isCompared ? 'compared' : isWhole ? 'whole' : others;
     const isTime = timeFunctions.has(this.#callOf(i)) && this.#positions[i] === 0;
-    return { list, isCompared, isMerged, isJsonPart: this.#isJsonPart(i), isTime, isLimit, role };
+    const isKnown = list !== undefined || isCompared || isLimit;
+    const known = isCompared ? 'compared' : list === undefined ? 'whole' : 'listed';
+    const role = isKnown ? known : this.#roleOf(i, isMerged);
+    const isPattern = isAny(this.#tokens[i - 1], regexps) || regexps.has(this.#callOf(i));
+    return { list, isCompared, isMerged, isJsonPart: this.#isJsonPart(i), isTime, isLimit, isPattern, role };
+  }
+
+  #roleOf(i: number, isMerged: boolean): Role {
+    const call = this.#callOf(i);
+    if (this.#isStored(i) || isAny(this.#tokens[i + 1], frameWords)) return 'whole';
+    if (this.#levels[i]?.isByBytes || (rounding.has(call) && this.#positions[i] === 1)) return 'found';
+    if (call === 'NULLIF') return 'tested';
+    if (isMerged || passing.has(call)) return 'part';
+    if (this.#isAdded(i)) return 'added';
+    if (this.#isOfRow(i)) return 'row';
+    return this.#isColumn(i) ? 'item' : 'other';
   }
 
   /** True for a value that decides by its type whether an expression is a number. */
   isComputed = (i: number): boolean =>
-    this.of(i).role === 'part' || this.#callOf(i) === 'NULLIF' || numeric.has(this.#callOf(i));
+    computing.has(this.of(i).role) || this.#callOf(i) === 'NULLIF' || numeric.has(this.#callOf(i));
 
   /** The whole value of `SET column = :name`, of a column in `VALUES (…)`, or of an argument of CALL. */
   #isStored(i: number): boolean {
     if (this.#assignments.has(i - 1)) return !this.#isOperator(i + 1);
     const { open } = this.#levels[i] as Level;
     if (open < 0 || !this.#isElement(i, i)) return false;
+    const isOutermost = this.#levels[open]?.open === -1;
+    const [first] = this.#tokens;
+    return isOutermost && (isWord(first, 'CALL') || (isAny(first, storing) && this.#isOfRow(i)));
+  }
+
+  /** A column in `VALUES (…)`. */
+  #isOfRow(i: number): boolean {
+    const { open } = this.#levels[i] as Level;
     const [before, row] = [this.#tokens[open - 1], this.#tokens[open - 2]];
-    const isRow = isAny(before, rowWords) || (isSymbol(before, ',') && isSymbol(row, ')'));
-    return isRow || (isWord(this.#tokens[0], 'CALL') && this.#levels[open]?.open === -1);
+    return isAny(before, rowWords) || (isSymbol(before, ',') && isSymbol(row, ')'));
+  }
+
+  /** An operand, but of no INTERVAL. */
+  #isAdded(i: number): boolean {
+    const isOfInterval = isWord(this.#tokens[i - 4], 'INTERVAL') || isWord(this.#tokens[i + 2], 'INTERVAL');
+    return !isOfInterval && (this.#isOperator(i - 1) || this.#isOperator(i + 1));
   }
 
   #isColumn(i: number): boolean {
@@ -200,10 +246,11 @@ export class Places {
     return first !== undefined && (this.#positions[i] as number) >= first;
   }
 
-  /** `LIMIT :name`, `LIMIT 1, :name` and `OFFSET :name`. */
+  /** `LIMIT :name`, `LIMIT 1, :name`, `OFFSET :name` and `FETCH FIRST :name`. */
   #isLimit(i: number): boolean {
-    const isSecond = isSymbol(this.#tokens[i - 1], ',') && isWord(this.#tokens[i - 3], 'LIMIT');
-    return isSecond || isWord(this.#tokens[i - 1], 'LIMIT') || isWord(this.#tokens[i - 1], 'OFFSET');
+    const [before, second, third] = [this.#tokens[i - 1], this.#tokens[i - 2], this.#tokens[i - 3]];
+    const isSecond = (isSymbol(before, ',') && isWord(third, 'LIMIT')) || isWord(second, 'FETCH');
+    return isSecond || isWord(before, 'LIMIT') || isWord(before, 'OFFSET');
   }
 
   #isJsonPart(i: number): boolean {
@@ -311,8 +358,9 @@ export class Places {
   }
 }
 
-const newLevel = (open: number): Level => ({
+const newLevel = (open: number, isByBytes: boolean): Level => ({
   open,
+  isByBytes,
   close: undefined,
   commas: 0,
   assigns: false,

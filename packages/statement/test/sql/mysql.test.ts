@@ -28,7 +28,7 @@ describe('a variable declared as', () => {
     for (const [type, json, bound] of [
       ['bigint', '"9223372036854775807"', 9_223_372_036_854_775_807n],
       ['bigint', '-9223372036854775808', -9_223_372_036_854_775_808n],
-      ['bigint', '"9223372036854775808"', { decimal: '9223372036854775808' }],
+      ['bigint', '"9223372036854775808"', 9_223_372_036_854_775_808n],
       ['bigint', '5', 5],
       ['decimal', '0.1', { decimal: '0.1' }],
       ['decimal', '"-.50"', { decimal: '-.50' }],
@@ -59,7 +59,9 @@ describe('a variable declared as', () => {
       ['-0.0', 0],
       ['9223372036854775807', 9_223_372_036_854_775_807n],
       ['-9.223372036854775808e18', -9_223_372_036_854_775_808n],
-      ['12345678901234567890', decimal('12345678901234567890')],
+      ['18446744073709551615', 18_446_744_073_709_551_615n],
+      ['18446744073709551616', decimal('18446744073709551616')],
+      ['-9223372036854775809', decimal('-9223372036854775809')],
       ['1.10', 1.1, decimal('1.10')],
       ['0.30000000000000004', 0.30000000000000004, decimal('0.30000000000000004')],
       ['0.1234567890123456789', decimal('0.1234567890123456789')],
@@ -130,18 +132,22 @@ describe('a text whose type MySQL takes from what it stands beside', () => {
       compileStatement(text, { dialect: 'mysql', command, variables: [] })
         .bind({ pinnedJson: '', contextJson: '{"x":1,"ids":[1,2,3]}' })
         .roles?.();
-    expect(rolesOf('SELECT', 'SELECT d + :x, F(:x), IF(1, :x, 0), :x DIV 2, :x')).toBe('poppo');
+    expect(rolesOf('SELECT', 'SELECT d + :x, F(:x), IF(1, :x, 0), :x DIV 2, :x')).toBe('aopao');
     expect(rolesOf('SELECT', 'SELECT 1 FROM t WHERE d = :x AND d IN (:ids) AND d > 1 + :x LIMIT :x')).toBe(
-      'cwwwwpw',
+      'cllllaw',
     );
-    expect(rolesOf('INSERT', 'INSERT INTO t VALUES (:x, :x + 1), (:x, F(:x))')).toBe('wpwo');
-    expect(rolesOf('UPDATE', 'UPDATE t SET a = :x, b = :x * a, c = 1 - :x WHERE d = :x')).toBe('wppc');
+    expect(rolesOf('INSERT', 'INSERT INTO t VALUES (:x, :x + 1), (:x, F(:x))')).toBe('wawo');
+    expect(rolesOf('UPDATE', 'UPDATE t SET a = :x, b = :x * a, c = 1 - :x WHERE d = :x')).toBe('waac');
     const other = 'INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a = :x, b = b + :x';
-    expect(rolesOf('INSERT', other)).toBe('wp');
+    expect(rolesOf('INSERT', other)).toBe('wa');
     expect(rolesOf('SELECT', "SELECT NULLIF(:x, ''), :x LIKE 'a'")).toBe('tc');
-    expect(rolesOf('CALL', 'CALL p(:x, F(:x), :x + 1)')).toBe('wop');
+    expect(rolesOf('CALL', 'CALL p(:x, F(:x), :x + 1)')).toBe('woa');
     expect(rolesOf('SELECT', 'SELECT a FROM (SELECT :x AS a, 1, :x) AS t')).toBe('ii');
     expect(rolesOf('SELECT', 'SELECT 1, :x UNION SELECT :x, F(1, :x)')).toBe('iio');
+    expect(rolesOf('SELECT', 'SELECT * FROM (VALUES ROW(:x, 1), ROW(F(:x), :x)) AS t')).toBe('ioi');
+    expect(rolesOf('SELECT', 'SELECT :x + INTERVAL 1 DAY, INTERVAL :x DAY + :x')).toBe('ooo');
+    const found = "SELECT FIND_IN_SET(CONCAT(:x), IF(a = :x, b, c)), GROUP_CONCAT(a, IFNULL(:x, ''))";
+    expect(rolesOf('SELECT', found)).toBe('fcf');
   });
 
   it('is no operand of a comparison, so a list is JSON text in the results of a CASE', () => {

@@ -92,8 +92,10 @@ function toColumns(
   const isNeverNull = ({ kind }: DescribedColumn, i: number) =>
     isProven && isAligned(neverNull) && neverNull[i] === true && !kindsWithNull.has(kind.is);
   const typeOf = ({ isUntyped, kind }: DescribedColumn, i: number): JsonType => {
-    if (isUntyped === 'computed')
-      return isAligned(computed) && computed[i] ? 'number|string' : jsonTypeOf(kind);
+    if (isUntyped === 'computed' || isUntyped === 'alone') {
+      const found = isAligned(computed) ? computed[i] : false;
+      return found === 'alone' || (found && isUntyped === 'computed') ? 'number|string' : jsonTypeOf(kind);
+    }
     if (!isUntyped) return jsonTypeOf(kind);
     return jsonTypeOfVariable(isAligned(variables) ? variables[i] : undefined, known.variables);
   };

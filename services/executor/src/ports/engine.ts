@@ -210,8 +210,11 @@ export interface DescribedColumn extends ColumnInfo {
   /** The name of this table, if it is known. */
   table?: string | undefined;
   kind: ColumnKind;
-  /** True if the server gives it the type of a variable, which only values have; `computed`: if it is made of some. */
-  isUntyped?: boolean | 'computed';
+  /**
+   * True if the server gives it the type of a variable, which only values have; `computed`: if it is made of some, `alone`:
+   * if it is made of nothing else.
+   */
+  isUntyped?: boolean | 'computed' | 'alone';
   /** The values of an enum, in its order. */
   labels?: readonly string[] | undefined;
 }

@@ -100,6 +100,7 @@ export class MysqlConnection implements Connection {
     this.#prepared = new PreparedStatements({
       prepare: (statement, inTransaction) => this.#prepareNew(statement, { inTransaction }),
       close: (id) => this.broken || this.#wire.send(protocol.closeStatement(id)),
+      isMariadb: session.isMariadb,
     });
     this.#stops = new Stops({
       ...{ canceller: session.canceller, threadId: session.threadId },

@@ -18,6 +18,8 @@ import {
 export interface WithColumns {
   /** Set if the server takes the statement only as a text, so that it is not prepared. */
   text?: string;
+  /** The names of columns that the server would name otherwise, by their places. */
+  readonly names: ReadonlyMap<number, string>;
   /** The columns of its last result, if they are kept. */
   lastColumns: ResultColumns | undefined;
   readonly kept: KeptOfConnection;
@@ -39,10 +41,15 @@ export class ResultColumns {
   readonly offsets: Int32Array;
   readonly weight: number;
   readonly #definitions: Definitions;
+  readonly #names: WithColumns['names'];
   #columns: SinkColumn[] | undefined;
   #outColumns: SinkColumn[] | undefined;
 
-  constructor(packets: readonly Buffer[], definitions: Definitions, { text }: Pick<WithColumns, 'text'>) {
+  constructor(
+    packets: readonly Buffer[],
+    definitions: Definitions,
+    { text, names }: Pick<WithColumns, 'text' | 'names'>,
+  ) {
     let end = 0;
     this.isText = text !== undefined;
     this.isForeign = definitions.some(isForeign);
@@ -52,6 +59,7 @@ export class ResultColumns {
     this.offsets = new Int32Array(definitions.length * 2);
     this.weight = weightOf(definitions.length, this.bytes.length);
     this.#definitions = definitions;
+    this.#names = names;
   }
 
   /** Returns the same array each time. */
@@ -60,7 +68,9 @@ export class ResultColumns {
       this.#outColumns ??= this.#definitions.map(toOutParameter).map(toSinkColumn(outKindOf));
       return this.#outColumns;
     }
-    this.#columns ??= this.#definitions.map(toSinkColumn(this.isText ? textKindOf : kindOf));
+    this.#columns ??= this.#definitions
+      .map(toSinkColumn(this.isText ? textKindOf : kindOf))
+      .map((column, i) => ({ ...column, name: this.#names.get(i) ?? column.name }));
     return this.#columns;
   }
 
@@ -165,4 +175,4 @@ export class ResultColumnsReader {
   }
 }
 
-const noColumns = new ResultColumns([], [], {});
+const noColumns = new ResultColumns([], [], { names: new Map() });

@@ -5,7 +5,8 @@ import { turnForColumns } from '../../result/column-turns.ts';
 import { withCommentInFront } from '../shared/comment.ts';
 import type { KeptOfConnection } from '../shared/kept-statements.ts';
 import { controlError, droppedError, NotPreparable, tooLargeError, tooWideError } from './errors.ts';
-import { ExpectedTypes, isInteger, keyOf, lettersOf } from './parameter-types.ts';
+import { int64Max, isInteger, lettersOf } from './parameter-marks.ts';
+import { ExpectedTypes, keyOf, mariadbMarks } from './parameter-types.ts';
 import * as protocol from './protocol.ts';
 import { keepColumns, type WithColumns } from './result-columns.ts';
 import { begin, rollback, savepoint, undo } from './session.ts';
@@ -22,6 +23,10 @@ export interface Prepared extends WithColumns {
   isIncomplete: boolean;
   preparedAt: number;
   expected: ExpectedTypes;
+  /** Those that are written into the text, by their indexes. They are not sent. */
+  written?: ReadonlySet<number>;
+  /** Of columns without a name of their own: as with `?` for each parameter, by the places of the columns. */
+  names: ReadonlyMap<number, string>;
   /** True once it is known that all its tables have transactions. */
   isTransactional: boolean;
 }
@@ -39,6 +44,7 @@ interface Preparing {
   prepare(statement: Statement, inTransaction: boolean): Promise<Prepared>;
   /** Closes a statement of the server, which does not answer this. */
   close(id: number): void;
+  isMariadb: boolean;
 }
 
 /** The prepared statements of one connection. The most recently used is last. */
@@ -76,13 +82,19 @@ export class PreparedStatements {
   async find(statement: Statement, inTransaction: boolean): Promise<Prepared> {
     const key = keyOf(statement);
     const prepared = this.#get(key) ?? (await this.#prepareAs(key, statement, inTransaction));
+    if (statement.textWith === undefined) return prepared;
     prepared.expected.require(statement.untyped);
-    const marks = prepared.expected.marks(statement);
-    if (marks.size === 0 || statement.textWith === undefined) return prepared;
+    const marks = this.#preparing.isMariadb ? mariadbMarks(statement) : prepared.expected.marks(statement);
+    if (marks.size === 0) return prepared;
     const marked = `${key} ${lettersOf(marks, statement.params.length)}`;
     const known = this.#get(marked);
     if (known !== undefined) return known;
-    return await this.#prepareAs(marked, { ...statement, text: statement.textWith(marks) }, inTransaction);
+    const text = statement.textWith(marks);
+    const found = await this.#prepareAs(marked, { ...statement, text }, inTransaction);
+    const written = [...marks].flatMap(([index, mark]) => (mark.includes('?') ? [] : [index]));
+    if (written.length > 0) found.written = new Set(written);
+    found.names = prepared.names;
+    return found;
   }
 
   async #prepareAs(key: string, statement: Statement, inTransaction: boolean): Promise<Prepared> {
@@ -182,6 +194,7 @@ export function createPrepareReader(
     isTooWide: false,
     parameterCount: 0,
     isIncomplete: false,
+    names: new Map(),
     preparedAt: performance.now(),
     expected: new ExpectedTypes(),
     lastColumns: undefined,
@@ -205,7 +218,6 @@ export function createPrepareReader(
       const columnCount = source.readUInt16LE(start + 5);
       prepared.isTooWide = columnCount > protocol.columnsMax;
       reader = new protocol.ColumnReader(prepared.isTooWide ? 0 : columnCount, hasExtended);
-      prepared.columns = reader.columns;
       prepared.parameterCount = source.readUInt16LE(start + 7);
       prepared.expected.begin(prepared.parameterCount, isMariadb);
       parametersLeft = lists(prepared.parameterCount);
@@ -222,14 +234,31 @@ export function createPrepareReader(
       // The head has the last 16 bits of the number of columns, and there are more.
       prepared.isTooWide = true;
       packets++;
-    } else if (describes && !reader.whole) {
+    } else if ((describes || prepared.parameterCount > 0) && !reader.whole) {
       takeTurn();
       reader.read(source, start, end);
     }
     seen++;
-    return seen === packets;
+    if (seen < packets) return false;
+    prepared.names = namesOf(reader.columns);
+    prepared.columns = describes ? reader.columns : [];
+    return true;
   };
   return { prepared, response };
+}
+
+/** The most characters of names that are kept with a statement. */
+const nameCharactersMax = 4_096;
+
+function namesOf(columns: readonly protocol.ColumnDefinition[]): Map<number, string> {
+  const names = new Map<number, string>();
+  let characters = 0;
+  for (const [i, { name }] of columns.entries()) {
+    if (!name.includes('?')) continue;
+    characters += name.length;
+    if (characters <= nameCharactersMax) names.set(i, name);
+  }
+  return names;
 }
 
 /** Packet header, command, statement, flags, and the number of iterations. */
@@ -243,11 +272,12 @@ export interface Around {
 
 /** COM_STMT_EXECUTE, or COM_QUERY, between other commands, in one buffer. Throws TOO_LARGE. */
 export function execute(
-  { id: statementId, text }: Pick<Prepared, 'id' | 'text'>,
-  { params }: Pick<Statement, 'params'>,
+  { id: statementId, text, written }: Pick<Prepared, 'id' | 'text' | 'written'>,
+  { params: all }: Pick<Statement, 'params'>,
   { before, after }: Around,
 ): Buffer {
   if (text !== undefined) return Buffer.concat([before, protocol.query(text), after]);
+  const params = written === undefined ? all : all.filter((_, i) => !written.has(i));
   const count = params.length;
   const nullBytes = (count + 7) >> 3;
   const valuesAt = headBytes + (count === 0 ? 0 : nullBytes + 1 + 2 * count);
@@ -275,13 +305,14 @@ export function execute(
     const param = params[i] as Param;
     if (param === null) out[nullsAt + (i >> 3)] = (out[nullsAt + (i >> 3)] as number) | (1 << (i & 7));
     out[typeAt++] = typeOf(param);
-    out[typeAt++] = 0;
+    out[typeAt++] = typeof param === 'bigint' && param > int64Max ? unsignedFlag : 0;
     at = writeValue(out, param, at);
   }
   return out;
 }
 
 const lengthByteMax = 0xfa;
+const unsignedFlag = 0x80;
 
 function bytesOf(param: Param): number {
   if (param === null) return 0;
@@ -310,7 +341,7 @@ function writeValue(out: Buffer, param: Param, at: number): number {
   if (typeof param === 'object') return writeText(out, param.decimal, at);
   if (!isInteger(param)) return out.writeDoubleLE(param as number, at);
   const small = Number(param) | 0;
-  if (small !== param) return out.writeBigInt64LE(BigInt(param), at);
+  if (small !== param) return out.writeBigInt64LE(BigInt.asIntN(64, BigInt(param)), at);
   // `writeInt32LE` checks more than it writes.
   for (let i = 0; i < 8; i++) out[at + i] = small >> Math.min(8 * i, 31);
   return at + 8;

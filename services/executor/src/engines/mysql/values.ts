@@ -1,6 +1,7 @@
 /** The kinds of MySQL's and MariaDB's types. Values come in the binary protocol, except where a comment names the other. */
 
 import type { ColumnKind } from '../../ports/column-kind.ts';
+import type { DescribedColumn } from '../../ports/engine.ts';
 import type { ColumnDefinition, Format } from './protocol.ts';
 
 /** Returns the size in bytes; -1 if a length-encoded integer precedes the value, -2 if a length byte does. */
@@ -189,12 +190,17 @@ const numbers = new Set<ColumnKind['is']>(['integer', 'decimal', 'float']);
 /**
  * Whether a column that is described can have the type of a parameter, which it gets from its value: MySQL describes it
  * as the longest VARCHAR, MariaDB as NULL or an empty binary. Some functions of texts are described in this way, too.
- * MariaDB takes what is computed with parameters for a number.
+ * MariaDB takes what is computed with parameters for a number, and MySQL takes what is computed with nothing else for a
+ * double.
  */
-export function typeOfParameter(column: ColumnDefinition, { is }: ColumnKind): boolean | 'computed' {
+export function typeOfParameter(
+  column: ColumnDefinition,
+  { is }: ColumnKind,
+): NonNullable<DescribedColumn['isUntyped']> {
   const { type, charset, length, flags, decimals, schema, isOfMariadb } = column;
   if (schema !== '') return false;
   if (isOfMariadb && numbers.has(is)) return 'computed';
+  if (!isOfMariadb && is === 'float') return 'alone';
   if ((flags & notNullFlag) !== 0) return false;
   if (!isOfMariadb) return type >= 0xf9 && type <= 0xfd && longestVarchars.has(length);
   if (length !== 0 || charset !== binaryCharset) return false;
