@@ -2,7 +2,7 @@ import json
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from http.client import IncompleteRead
@@ -61,7 +61,7 @@ class Hub:
     ) -> list[Any]:
         """All rows of a query; of a procedure, those of its first result. Decimals keep their digits."""
         with self._send(query, values, "application/json", annotate) as answer:
-            result = json.loads(answer.read(), parse_float=Decimal)
+            result = _read_json(answer, Decimal)
         data: list[Any] = result["data"]
         if result.get("truncated") and not result.get("moreResults"):
             raise TruncatedError(f"{query} has more than {len(data)} rows.")
@@ -70,7 +70,7 @@ class Hub:
     def results(self, query: str, values: Mapping[str, object]) -> list[list[Any]]:
         """The rows of each result of a procedure. The values of its OUT parameters are the last."""
         with self._send(query, values, "application/json", (), results="all") as answer:
-            result = json.loads(answer.read(), parse_float=Decimal)
+            result = _read_json(answer, Decimal)
         if result.get("truncated"):
             raise TruncatedError(f"{query} has more rows.")
         return [one["rows"] for one in result["results"]]
@@ -170,7 +170,7 @@ class Hub:
 
     def _json(self, path: str, body: object = None) -> Any:
         with self._open(path, body, "application/json") as answer:
-            return json.loads(answer.read())
+            return _read_json(answer)
 
     def _send(
         self,
@@ -201,6 +201,15 @@ class Hub:
             with err:
                 is_problem = err.headers.get_content_type() == "application/problem+json"
                 raise ProblemError(err.code, json.load(err) if is_problem else {}) from None
+
+
+def _read_json(answer: Any, parse_float: Callable[[str], Any] = float) -> Any:
+    body = answer.read()
+    try:
+        return json.loads(body, parse_float=parse_float)
+    except ValueError:
+        # A proxy can end an answer that broke off as if it were whole.
+        raise IncompleteRead(body) from None
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

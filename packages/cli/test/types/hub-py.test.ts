@@ -30,6 +30,7 @@ const answers: Record<string, (response: ServerResponse) => void> = {
   results: (response) =>
     response.end('{"results":[{"columns":[],"rows":[{"id":1}]},{"columns":[],"rows":[{"sum":1.50}]}]}'),
   completed: (response) => response.end('{"id":1}\n'),
+  broken: (response) => response.end('{"data":[{"id":'),
   told: (response) => response.end('{"id":1}\n{"i\x1e{"problem":{"status":422}}\n'),
   proxy: (response) => response.writeHead(502).end('<html>'),
 };
@@ -87,7 +88,8 @@ else:
     expect(await call('chunked', 'rows')).toBe("[{'id': 1}] IncompleteRead None");
     for (const cut of ['counted', 'completed', 'told'])
       expect(await call(cut, 'rows')).toBe("[{'id': 1}] IncompleteRead None");
-    expect(await call('counted', 'execute')).toBe('[] IncompleteRead None');
+    for (const cut of ['counted', 'broken'])
+      expect(await call(cut, 'execute')).toBe('[] IncompleteRead None');
   });
 
   it('names a query by its id, or by paths', async () => {
