@@ -72,6 +72,23 @@ describe('a variable without a type', () => {
   });
 
   it.each([
+    ['SELECT date(:v)', 'SELECT date($1::date)', [0]],
+    [
+      'SELECT pg_catalog.DATE( :v ), "timestamp"(:v)',
+      'SELECT pg_catalog.DATE( $1::date ), "timestamp"($2::timestamp)',
+      [0, 0],
+    ],
+    [
+      'SELECT 1 FROM t WHERE d = :v AND date(:v) = d',
+      'SELECT 1 FROM t WHERE d = $1 AND date($2::date) = d',
+      [0, 0],
+    ],
+  ])('is cast where the name of a type is called: %s', (text, run, params) => {
+    expect(apart(text)).toEqual({ text: run, params, texts: [] });
+  });
+
+  it.each([
+    'SELECT app.date(:v), date(:v, 1), date(:v + 1), dates(:v)',
     'SELECT 1 FROM t WHERE d = :v',
     'SELECT 1 FROM t WHERE a = :v::int AND b = :v AND b = f(:v)',
     'SELECT f(x => :v), g(y => :v), doc -> :v, doc ->> :v, a || :v FROM t',

@@ -14,8 +14,8 @@ import type { Placeholder, Source } from './source.ts';
 export interface Numbering extends Omit<Apart, 'text'> {
   /** For each place, the number of its parameter. */
   numbers: readonly number[];
-  /** For each place, true if the parameter has no cast to the declared type. */
-  bare: readonly boolean[];
+  /** For each place, the cast that it has in place of that to the declared type. */
+  casts: readonly (string | undefined)[];
 }
 
 const isText = (declaration: Declaration | undefined) => declaration?.elementType === 'string';
@@ -28,11 +28,14 @@ export function numberApart(
   const isUntyped = (variable: number) => declarations[variable]?.type === undefined;
   const mayDiffer = ({ variable }: Placeholder) =>
     isText(declarations[variable]) || (isUntyped(variable) && (uses[variable] as number) > 1);
-  if (!placeholders.some(mayDiffer)) return undefined;
   const operands = new Operands(text, tokens);
   const at = tokens.flatMap(({ kind }, i) => (kind === 'variable' ? [i] : []));
+  const called = placeholders.map(({ variable }, n) =>
+    isUntyped(variable) ? operands.typeCalled(at[n] as number) : undefined,
+  );
+  if (!placeholders.some(mayDiffer) && called.every((type) => type === undefined)) return undefined;
   const besides = placeholders.map((placeholder, n) =>
-    mayDiffer(placeholder) ? operands.of(at[n] as number) : undefined,
+    mayDiffer(placeholder) ? (called[n] ?? operands.of(at[n] as number)) : called[n],
   );
   const bare = placeholders.map(
     ({ variable, role, list }, n) =>
@@ -41,13 +44,15 @@ export function numberApart(
   const parameters = new Parameters();
   const numbers = placeholders.map(({ variable }, n) => {
     if (!isUntyped(variable)) return parameters.numberOf(variable, bare[n] ? besides[n] : undefined);
+    if (called[n] !== undefined) return parameters.numberOf(variable, called[n]);
     if (besides[n] === undefined && operands.isTested(at[n] as number)) return parameters.lastOf(variable);
     return parameters.numberOf(variable, parameters.besideOf(variable, besides[n]));
   });
   const { params } = parameters;
   const texts = params.flatMap((_, i) => (bare[numbers.indexOf(i + 1)] ? [i] : []));
-  const isNeeded = params.length > new Set(params).size || texts.length > 0;
-  return isNeeded ? { numbers, bare, params, texts } : undefined;
+  const casts = placeholders.map((_, n) => called[n] ?? (bare[n] ? '' : undefined));
+  const isNeeded = params.length > new Set(params).size || casts.some((cast) => cast !== undefined);
+  return isNeeded ? { numbers, casts, params, texts } : undefined;
 }
 
 /** Numbers parameters from 1 in the order of their first places. */

@@ -35,6 +35,24 @@ const callless = new Set([
   ...['RETURNING', 'USING', ...matching],
 ]);
 
+/** Built-in types whose names can be written like a function. */
+const types = new Set([
+  ...[
+    'date',
+    'time',
+    'timetz',
+    'timestamp',
+    'timestamptz',
+    'int2',
+    'int4',
+    'int8',
+    'float4',
+    'float8',
+    'numeric',
+  ],
+  ...['bool', 'money', 'text', 'varchar', 'bpchar', 'name', 'json', 'jsonb', 'uuid', 'inet', 'cidr', 'oid'],
+]);
+
 const isSymbol = (token: Token | undefined, text: string) => token?.kind === 'symbol' && token.text === text;
 const isWord = (token: Token | undefined, text: string) => token?.kind === 'word' && token.text === text;
 const isAny = (token: Token | undefined, words: ReadonlySet<string>) =>
@@ -178,6 +196,22 @@ export class Operands {
   }
 
   #skipNot = (at: number): number => (this.#tokens[at]?.text === 'NOT' ? at - 1 : at);
+
+  /**
+   * The cast of `date(:name)`. PostgreSQL takes the name of a type with a literal for a cast, but with a parameter for a
+   * function, which reads the value as another type.
+   */
+  typeCalled(i: number): string | undefined {
+    const name = this.#tokens[i - 2];
+    if (name === undefined || !isSymbol(this.#tokens[i - 1], '(') || !isSymbol(this.#tokens[i + 1], ')'))
+      return undefined;
+    const schema = isSymbol(this.#tokens[i - 3], '.') ? this.#tokens[i - 4]?.text : 'PG_CATALOG';
+    if (schema !== 'PG_CATALOG') return undefined;
+    const type = this.#text.slice(name.start, name.end).replace(/^"(.*)"$/, '$1');
+    return types.has(name.kind === 'word' ? type.toLowerCase() : type)
+      ? `::${type.toLowerCase()}`
+      : undefined;
+  }
 
   /** True for `:name IS NULL` and `IS NOT NULL`, which is so whatever the type. */
   isTested(i: number): boolean {

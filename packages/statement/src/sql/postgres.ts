@@ -28,14 +28,14 @@ const endsInWord = /[\w$\u0080-\uffff]$/;
 export function writePostgres(
   { text, placeholders, declarations }: Source,
   values: Value[],
-  { numbers, bare }: Partial<Numbering> = {},
+  { numbers, casts: ownCasts }: Partial<Numbering> = {},
 ): string {
   const pieces: string[] = [];
   let at = 0;
   for (const [n, { variable, start, end, list }] of placeholders.entries()) {
     const declaration = declarations[variable] as Declaration;
     const isList = list?.size === 1 && isListValue(declaration, values[variable]);
-    const cast = bare?.[n] ? '' : castOf(declaration, values[variable]);
+    const cast = ownCasts?.[n] ?? castOf(declaration, values[variable]);
     const number = numbers?.[n] ?? variable + 1;
     mayBeSubscript.lastIndex = end;
     const inParentheses = cast !== '' && mayBeSubscript.test(text);

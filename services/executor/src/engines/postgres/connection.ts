@@ -26,6 +26,7 @@ import {
   toHubError,
 } from './errors.ts';
 import { withCheck } from './formats.ts';
+import type { BinaryResult, Prepared } from './prepared.ts';
 import * as protocol from './protocol.ts';
 import { ResultReader, toBinaryResult } from './results.ts';
 import { describeStatement, readSchema } from './schema.ts';
@@ -41,7 +42,7 @@ import {
   undo,
   withSession,
 } from './session.ts';
-import { type BinaryResult, type Prepared, Statements } from './statements.ts';
+import { Statements } from './statements.ts';
 import { describeTimeoutMs, endings, type PooledBlocks } from './transaction-pooling.ts';
 import { type Committing, PostgresTransactions } from './transactions.ts';
 import type { ExchangeResult, Wire } from './wire.ts';
@@ -156,14 +157,14 @@ export class PostgresConnection implements Connection {
     }
   }
 
-  async #runPrepared(statement: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
-    const { key, kind } = statement;
-    const { blocks } = this.#session;
+  async #runPrepared(asked: Statement, sink: RowSink, options: RunOptions): Promise<Outcome> {
+    const [kind, blocks] = [asked.kind, this.#session.blocks];
     const named = kind === 'read' && blocks === undefined;
     const place = placeOf(options);
     // The next statement cannot be prepared in the open transaction.
     if (place === 'first') await this.#statements.prepareNext(options.snapshot, named);
-    const prepared = await this.#statements.ready(statement, { named, isLast: place === 'last' });
+    const isLast = place === 'last';
+    const { statement, prepared } = await this.#statements.readied(asked, { named, isLast });
     const params = this.#statements.paramsOf(statement, prepared);
     const outcome: Outcome = { hasRows: prepared.fields !== undefined };
     const inner = options.inTransaction === true;
@@ -186,7 +187,7 @@ export class PostgresConnection implements Connection {
       ...{ prepared, binary, sink, outcome },
       ...{ serverTypes: this.#statements.serverTypes, checksTexts: this.#session.checksTexts },
       ...{ commandsBefore: before.length + block.commandsBefore, tags: block.tags },
-      meetServer: asksServer && place !== 'last' ? (row) => this.#statements.meetServer(row) : undefined,
+      meetServer: asksServer && !isLast ? (row) => this.#statements.meetServer(row) : undefined,
       onTail: isNamed ? (text) => (id = text) : undefined,
       discarding: () => this.#cancellation.dropsRows(),
       onFailure: (err) => kind === 'read' && this.#failed.begin(err),
@@ -221,7 +222,7 @@ export class PostgresConnection implements Connection {
       !held &&
       reader.tagsMissing === 0;
     if (!isOver) await this.#settle(result, statement, { held, options, reader, prepared, outcome, id });
-    if (reader.isOutdated) await this.#statements.forget(key);
+    if (reader.isOutdated) await this.#statements.forget(statement.key);
     if (reader.failure !== undefined)
       throw kind === 'read' || options.dryRun || inner ? reader.failure : unreported(reader.failure);
     return outcome;

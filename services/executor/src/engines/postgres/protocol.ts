@@ -2,6 +2,9 @@
 
 import type { Param, RunOptions, Statement } from '../../ports/engine.ts';
 
+/** A statement with types for some of its parameters. The server infers those that are 0. */
+export type Typed = Statement & { types?: readonly number[] | undefined };
+
 const encoder = (text: string) => Buffer.from(text, 'utf8');
 
 function message(type: string, parts: Buffer[]): Buffer {
@@ -110,7 +113,7 @@ const bindType = 0x42;
  * SQL that ran before in the session can neither drop nor replace it, and its plan cannot be stale.
  */
 export function statementMessages(
-  { text, params, untyped, kind }: Statement,
+  { text, params, untyped, types: own, kind }: Typed,
   {
     prepared: { name, fields, parameterTypes },
     formats,
@@ -126,7 +129,7 @@ export function statementMessages(
   if (name !== '') return [bind(name, params, formats), limit];
   const described = fields === undefined ? [] : [describePortal];
   // The values have the forms of these types.
-  const types = untyped === undefined ? [] : parameterTypes;
+  const types = untyped === undefined && own === undefined ? [] : parameterTypes;
   return [parse('', text, types), bind('', params), ...described, limit];
 }
 

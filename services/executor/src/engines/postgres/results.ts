@@ -5,9 +5,9 @@ import { longRowBytes } from '../../network/shared-read-buffer.ts';
 import type { Outcome } from '../../ports/engine.ts';
 import type { RowSink, SinkColumn } from '../../ports/row-sink.ts';
 import { turnForResult } from '../../result/column-turns.ts';
+import type { BinaryResult, Prepared } from './prepared.ts';
 import { type FieldDescription, readRow, readRowDescription, resultFormats } from './protocol.ts';
 import type { Tags } from './session.ts';
-import type { BinaryResult, Prepared } from './statements.ts';
 import { binaryKindOf, kindOf, requireUtf8, type ServerType, typeName } from './values.ts';
 
 export interface ResultOptions {

@@ -6,10 +6,12 @@
 import type { Param, Statement } from '../../ports/engine.ts';
 import { settingChanged } from '../shared/outcomes.ts';
 import { brokenError, isReadOnlyServer, toHubError } from './errors.ts';
+import { attempt, hasNumbers, haveSameColumns, typedOf } from './numbers.ts';
+import type { Prepared } from './prepared.ts';
 import * as protocol from './protocol.ts';
 import { affectedBy } from './results.ts';
 import { changedValue, once, restoreValues, setLocal, sign } from './session.ts';
-import type { Prepared, Statements } from './statements.ts';
+import type { Statements } from './statements.ts';
 import type { Wire } from './wire.ts';
 
 export interface RunOfManyHost {
@@ -81,16 +83,19 @@ export class RunOfMany {
     }
     this.#hasRun = true;
     for (let i = 0; i < all.length; i++) {
-      const statement = all[i] as Statement;
-      const { key, untyped, session } = statement;
+      const asked = all[i] as Statement;
+      const { session } = asked;
+      let statement: protocol.Typed = asked;
       let params: Param[];
       let types: readonly number[];
       let prepared: Prepared;
       try {
-        prepared = this.#prepared.get(key) ?? (await this.#prepare(statement));
+        if (hasNumbers(asked)) statement = await this.#withNumbers(asked);
+        prepared = this.#prepared.get(statement.key) ?? (await this.#prepare(statement));
         params = statements.paramsOf(statement, prepared);
         // The values have the forms of these types.
-        types = untyped === undefined ? [] : prepared.parameterTypes;
+        const isTyped = statement.untyped !== undefined || statement.types !== undefined;
+        types = isTyped ? prepared.parameterTypes : [];
       } catch (err) {
         onFailure(i);
         throw err;
@@ -102,14 +107,31 @@ export class RunOfMany {
         parsed = undefined;
         this.#session = settings;
       }
-      if (key !== parsed) parts.push(protocol.parse('', statements.textOf(statement, prepared), types));
-      parsed = key;
+      if (statement.key !== parsed)
+        parts.push(protocol.parse('', statements.textOf(statement, prepared), types));
+      parsed = statement.key;
       parts.push(protocol.bind('', params), protocol.executeAll);
       places.push(i);
     }
     parts.push(...once(changedValue), protocol.sync);
     places.push(ofSession);
     return { bytes: Buffer.concat(parts), places };
+  }
+
+  async #withNumbers(statement: Statement): Promise<protocol.Typed> {
+    const { statements } = this.#host;
+    const plain = this.#prepared.get(statement.key) ?? (await this.#prepare(statement));
+    const typed = typedOf(statement, plain);
+    if (typed === undefined || plain.textual?.has(typed.key)) return statement;
+    if (this.#prepared.has(typed.key)) return typed;
+    const prepared = await attempt(statements, () => statements.parse(typed));
+    if (prepared !== undefined && haveSameColumns(prepared, await statements.parse(statement))) {
+      this.#prepared.set(typed.key, { ...prepared, fields: undefined });
+      return typed;
+    }
+    plain.textual ??= new Set();
+    plain.textual.add(typed.key);
+    return statement;
   }
 
   async #prepare(statement: Statement): Promise<Prepared> {

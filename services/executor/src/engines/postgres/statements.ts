@@ -1,50 +1,21 @@
 /** The prepared statements of one session, bounded in number, and the types that the server reported. */
 
 import { randomBytes } from 'node:crypto';
-import { HubError } from '@datahub/service-kit/call/error';
 import type { Param, RunOptions, Statement } from '../../ports/engine.ts';
-import type { SinkColumn } from '../../ports/row-sink.ts';
 import type { KeptOfAccount } from '../../ports/server-stream.ts';
 import { OwnAnswer, ownAnswerBytesMax } from '../shared/bounds.ts';
 import { commentLength, withCommentBehind, withCommentInFront } from '../shared/comment.ts';
 import { KeptOfConnection, weightOf } from '../shared/kept-statements.ts';
 import { cursorRefused, isGone, RefusedPlan, stalenessOf, toHubError } from './errors.ts';
-import { checkName, checkOf, type FormatsCheck, prepareCheck } from './formats.ts';
+import { checkName, checkOf, prepareCheck } from './formats.ts';
+import { attempt, hasNumbers, haveSameColumns, typedOf } from './numbers.ts';
 import { paramsOf } from './params.ts';
+import type { Prepared } from './prepared.ts';
 import * as protocol from './protocol.ts';
 import { learnTypes } from './server-types.ts';
-import { type Block, savepoint, setLocal, sign } from './session.ts';
+import { type Block, setLocal, sign } from './session.ts';
 import { formatsOf, isKnownType, isTextType, type ServerType } from './values.ts';
 import type { Wire } from './wire.ts';
-
-export interface Prepared {
-  /** Empty if the statement is parsed again for each run. */
-  name: string;
-  /** Undefined if the statement returns no rows. */
-  fields: protocol.FieldDescription[] | undefined;
-  parameterTypes: number[];
-  /** Set if its parameters are those of `Statement.apart`. */
-  apart: Statement['apart'];
-  /** When the server inferred them, by `performance.now()`. */
-  inferredAt: number;
-  /** Undefined if no setting of the session decides how its values are written. */
-  check: FormatsCheck | undefined;
-  /** Set at the first run. */
-  columns: readonly SinkColumn[] | undefined;
-  /** Set at the first run for a sink that takes binary values. */
-  binary: BinaryResult | undefined;
-  /** True if its columns or parameters have types that are not built in. */
-  hasServerTypes: boolean;
-  /** What it counts while it is kept. */
-  weight: number;
-}
-
-/** A result with columns in the binary format. */
-export interface BinaryResult {
-  columns: readonly SinkColumn[];
-  /** The formats that Bind requests. */
-  formats: Buffer;
-}
 
 interface StatementsOptions {
   /** The messages around a parse, if the session is shared with other applications. */
@@ -149,6 +120,28 @@ export class Statements {
   paramsOf = (statement: Statement, prepared: Prepared): Param[] =>
     paramsOf(statement, prepared, this.serverTypes);
 
+  /** Returns the statement with the types of its numbers, where the server would take them for texts. */
+  async #withNumbers(statement: Statement, how: { named: boolean; isLast: boolean }): Promise<Statement> {
+    if (!hasNumbers(statement)) return statement;
+    const plain = await this.ready(statement, how);
+    const typed = typedOf(statement, plain);
+    if (typed === undefined || plain.textual?.has(typed.key)) return statement;
+    if (this.prepared(typed.key) !== undefined) return typed;
+    if (how.isLast) return statement;
+    const prepared = await attempt(this, () => this.prepare(typed, how));
+    if (prepared !== undefined && haveSameColumns(prepared, plain)) return typed;
+    await this.forget(typed.key);
+    plain.textual ??= new Set();
+    plain.textual.add(typed.key);
+    return statement;
+  }
+
+  /** Returns the statement as it runs. */
+  async readied(asked: Statement, how: { named: boolean; isLast: boolean }) {
+    const statement = await this.#withNumbers(asked, how);
+    return { statement, prepared: await this.ready(statement, how) };
+  }
+
   /** Returns the prepared statement for a run. */
   ready(statement: Statement, { named, isLast }: { named: boolean; isLast: boolean }) {
     const known = this.prepared(statement.key);
@@ -209,7 +202,7 @@ export class Statements {
     if (typeof snapshot !== 'object') return;
     const { next } = snapshot;
     this.#next = next.key;
-    await this.ready(next, { named, isLast: false });
+    await this.readied(next, { named, isLast: false });
   }
 
   /**
@@ -243,34 +236,23 @@ export class Statements {
   }
 
   /** Throws SQL_REJECTED for a statement that returns a cursor, which is closed when its transaction ends. */
-  async parse(statement: Statement, name = ''): Promise<Prepared> {
-    const { apart } = statement;
+  async parse(statement: protocol.Typed, name = ''): Promise<Prepared> {
+    const { apart, types } = statement;
+    if (types !== undefined) return this.#parse(statement, { name, apart });
     return (apart && (await this.#parseApart(statement, apart, name))) ?? this.#parse(statement, { name });
   }
 
   /** Undefined if the database does not take the statement with parameters of their own for some places. */
-  async #parseApart(
-    statement: Statement,
-    apart: NonNullable<Statement['apart']>,
-    name: string,
-  ): Promise<Prepared | undefined> {
-    const undone = this.inTransaction ? savepoint : undefined;
-    if (undone) await this.rows(undone.begin);
-    try {
-      const prepared = await this.#parse(statement, { name, apart });
-      if (undone) await this.rows(undone.end);
-      const isText = (i: number) => isTextType(prepared.parameterTypes[i] ?? 0, this.serverTypes);
-      if (apart.texts.every(isText)) return prepared;
-      await this.#close(name);
-    } catch (err) {
-      if (!(err instanceof HubError) || err.code !== 'SQL_REJECTED') throw err;
-      if (undone) await this.rows(undone.undo);
-    }
+  async #parseApart(statement: Statement, apart: NonNullable<Statement['apart']>, name: string) {
+    const prepared = await attempt(this, () => this.#parse(statement, { name, apart }));
+    const isText = (i: number) => isTextType(prepared?.parameterTypes[i] ?? 0, this.serverTypes);
+    if (prepared === undefined || apart.texts.every(isText)) return prepared;
+    await this.#close(name);
     return undefined;
   }
 
   async #parse(
-    statement: Statement,
+    statement: protocol.Typed,
     { name, apart }: { name: string; apart?: Statement['apart'] },
   ): Promise<Prepared> {
     const prepared: Prepared = {
@@ -292,7 +274,7 @@ export class Statements {
     const set = session === undefined ? [] : setLocal(session);
     const own = [
       ...set,
-      protocol.parse(name, this.textOf(statement, prepared)),
+      protocol.parse(name, this.textOf(statement, prepared), statement.types),
       protocol.describeStatement(name),
     ];
     const bytes = Buffer.concat(

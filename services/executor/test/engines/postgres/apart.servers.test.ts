@@ -37,7 +37,7 @@ describe.skipIf(POSTGRES_URL === undefined)('one value beside several types (nee
       dialect: 'postgres',
       command,
       variables: [{ key: 'v', type }],
-    }).bind({ pinnedJson: '', contextJson: JSON.stringify({ v: value }) });
+    }).bind({ pinnedJson: '', contextJson: JSON.stringify({ v: value, ...(/:w/.test(text) && { w: 9 }) }) });
 
   const read = async (condition: string, value: unknown, type?: string) => {
     const { key, ...statement } = bound(`SELECT count(*)::int AS n FROM ${table} WHERE ${condition}`, value, {
@@ -74,6 +74,44 @@ describe.skipIf(POSTGRES_URL === undefined)('one value beside several types (nee
 
   it('declared as string, is refused beside what is no text', async () => {
     await expect(read('d = :v', '2026-01-02', 'string')).rejects.toMatchObject({ code: 'SQL_REJECTED' });
+  });
+
+  it.each([
+    ["SELECT '[7, 8]'::jsonb -> :v AS x", 1, { x: 8 }],
+    ["SELECT '[7, 8]'::jsonb - :v AS x", 0, { x: [8] }],
+    ["SELECT substring('abcd', :v) AS x", 2, { x: 'bcd' }],
+    ['SELECT :v > 9::text::int AS x', 10, { x: true }],
+    ['SELECT (:v < :w) AS x', 10, { x: false }],
+    ['SELECT (:v = :w) AS x', 9.0, { x: true }],
+    // The columns stay what the signature says.
+    ['SELECT :v AS x', 5, { x: '5' }],
+    ['SELECT GREATEST(:v, :w) AS x', 10, { x: '9' }],
+    ["SELECT 'a' || :v AS x", true, { x: 'atrue' }],
+    [`SELECT c AS x FROM ${table} WHERE t <> :v`, 5, { x: 'ab   ' }],
+  ])('of a number without a type is that of the number in the text: %s', async (text, value, row) => {
+    const { key, ...statement } = bound(text, value, {});
+    for (let i = 0; i < 2; i++) {
+      const { data } = await ask(connection, statement.text, { ...statement, key: text + key });
+      expect(data).toEqual([row]);
+    }
+    await connection.transactions?.begin({ readOnly: true, statementTimeoutMs: 5_000 });
+    const inside = await ask(connection, statement.text, {
+      ...statement,
+      key: `${text} in`,
+      inTransaction: true,
+    });
+    expect(inside.data).toEqual([row]);
+    await connection.transactions?.commit();
+  });
+
+  it.each([
+    ['date(:v)', '2026-01-02T01:00:00+02:00', '2026-01-02'],
+    ['"timestamp"(:v)::text', '2026-01-02T01:00:00+02:00', '2026-01-02 01:00:00'],
+    ['int4(:v)', '7', 7],
+  ])('is cast by the name of a type: %s', async (expression, value, x) => {
+    const { key, ...statement } = bound(`SELECT ${expression} AS x`, value, {});
+    const { data } = await ask(connection, statement.text, { ...statement, key: expression + key });
+    expect(data).toEqual([{ x }]);
   });
 
   it('is stored as each', async () => {
