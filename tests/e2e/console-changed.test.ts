@@ -5,7 +5,7 @@ import { api, createSource } from '../support/hub.ts';
 
 /** The page is that of one person. The requests of `api` are those of somebody else at the same time. */
 describe.skipIf(executablePath === undefined)('what two people change at once (needs Chromium)', () => {
-  const { shared, goTo, button, act } = useConsole();
+  const { shared, goTo, button, act, write } = useConsole();
   const problem = () => shared.page.locator('.problem');
   const field = (name: string) => shared.page.getByRole('dialog').getByLabel(name, { exact: true });
   const closed = () => shared.page.locator('dialog').waitFor({ state: 'detached' });
@@ -154,6 +154,25 @@ describe.skipIf(executablePath === undefined)('what two people change at once (n
     await rename('a hub', `/v1/hubs/${other}`, { label: 'theirs' });
     expect((await read(`/v1/queries/${queryId}`)).meta.label).toBe('my a query');
     await api.ok(api.delete(`/v1/hubs/${other}`));
+  });
+
+  it('says that a query was deleted, and makes a new one of what its person wrote', async () => {
+    const { page } = shared;
+    const queryId = await createQuery('Deleted beneath');
+    await goTo('query', queryId);
+    await write('SELECT 7 AS written');
+    await api.ok(api.delete(`/v1/queries/${queryId}`));
+    await button('Publish …').click();
+    await page.getByText('could not be checked').waitFor();
+    await page.getByText('not compared').waitFor();
+    await button('Publish').click();
+    await page.getByRole('link', { name: 'make a new query of it' }).click();
+    await button('Create query').click();
+    await page.getByRole('heading', { name: 'Deleted beneath' }).waitFor();
+    const queries = await read(`/v1/queries?hubId=${shared.hubId}`);
+    expect(queries.map(({ config }: any) => config.query.query)).toContain('SELECT 7 AS written');
+    await goTo('new-query', 'from', queryId.replace(/.$/, 'z'));
+    await problem().getByText('There is no such query.').waitFor();
   });
 
   it('keeps the pin that somebody else took from a query whose chart is saved', async () => {

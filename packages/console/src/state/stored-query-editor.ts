@@ -97,6 +97,8 @@ export class StoredQueryEditor extends QueryEditor {
   override readonly signature = signal<Signature | null | undefined>(undefined);
   /** What was discarded last, until something else is edited. */
   readonly #discarded = signal<EditedQuery | undefined>(undefined);
+  /** Somebody else deleted the query. The page keeps what it has. */
+  readonly #gone = signal(false);
   readonly #annotation = signal<Annotation | undefined>(undefined);
   #describing: Promise<void> | undefined;
   readonly #order = { query: createAnswerOrder(), signature: createAnswerOrder() };
@@ -107,6 +109,7 @@ export class StoredQueryEditor extends QueryEditor {
   }
 
   readonly stored = computed(() => this.#base.value?.query);
+  readonly isGone = computed(() => this.#gone.value);
   /** The version that the draft began with. */
   readonly version = computed(() => this.#base.value?.version);
   /** What is published, in the form of a draft. */
@@ -179,9 +182,18 @@ export class StoredQueryEditor extends QueryEditor {
   /** Resolves to undefined if the answer was overtaken by that of a later reading. */
   async #read(stop?: AbortSignal): Promise<StoredQuery | undefined> {
     const isLatest = this.#order.query();
-    const response = await call(`v1/queries/${part(this.queryId)}?latest=1`, { signal: stop });
+    const response = await call(`v1/queries/${part(this.queryId)}?latest=1`, { signal: stop }).catch(
+      (err) => {
+        throw this.#noteGone(err);
+      },
+    );
     const query = parseExact<Query>(await response.text());
     return isLatest() ? { query, version: query.latest, etag: response.headers.get('etag') } : undefined;
+  }
+
+  #noteGone(err: unknown): unknown {
+    if (problemOf(err).code === 'NOT_FOUND') this.#gone.value = true;
+    return err;
   }
 
   #take(read: StoredQuery, adopt: LoadOptions['adopt']): void {
@@ -276,7 +288,7 @@ export class StoredQueryEditor extends QueryEditor {
       const problem = problemOf(err);
       const { code } = problem;
       const isLost = isAnswerLost(problem);
-      if (code !== 'VERSION_MISMATCH' && !isLost) throw err;
+      if (code !== 'VERSION_MISMATCH' && !isLost) throw this.#noteGone(err);
       await (isLost ? this.#lookUp() : this.load({ adopt: 'never' }));
       if (!this.dirty.value) return;
       if (isLost || this.#newer.value !== undefined) throw err;

@@ -7,7 +7,7 @@ const advice: Record<string, string> = {
   KEY_INVALID: 'Check that the whole key was pasted. “npm run datahub -- keys create” creates a new one.',
   KEY_EXPIRED: '“npm run datahub -- keys create” creates a new one.',
   TOKEN_INVALID: 'The key is for pages with signed-in users. The console needs a key without limits.user.',
-  SCOPE_DENIED: 'Sign in with a key that has the scope, or ask the person who created this key.',
+  SCOPE_DENIED: 'Sign in with a key that may do this, or ask the person who created this key.',
   SOURCE_GONE: 'Select another source for this query.',
   SOURCE_UNREACHABLE:
     'The database must be running, and reachable from the hub, and DATAHUB_SOURCES_ALLOW must permit its address.',

@@ -17,6 +17,7 @@ import { Dialog } from '../../ui/dialog.tsx';
 import { Choice, Field } from '../../ui/field.tsx';
 import { useLoad } from '../../ui/load.tsx';
 import { Loading, PageHead } from '../../ui/page.tsx';
+import { PageProblem } from '../../ui/page-problem.tsx';
 import { ProblemBox } from '../../ui/problem.tsx';
 import { firstQuery } from '../source/first-query.ts';
 import { QueryWorkbench } from './query-workbench.tsx';
@@ -67,6 +68,8 @@ export function NewQuery() {
     [how, id],
   );
   if (copied.loading) return <Loading what="the query" />;
+  const gone = copied.problem !== undefined && id !== undefined ? startOfGone(id) : undefined;
+  if (copied.problem !== undefined && gone === undefined) return <PageProblem problem={copied.problem} />;
   if (tree.value === undefined && treeProblem.value === undefined) return <Loading what="the hub" />;
   const source = sources.value.find(({ sourceId }) => sourceId === id) ?? sources.value[0];
   const table = how === 'table' && schema !== undefined && name !== undefined ? { schema, name } : undefined;
@@ -81,15 +84,25 @@ export function NewQuery() {
           copied: draftOf(copied.value),
           settings: settingsOf(copied.value.config),
         }
-      : {
+      : (gone ?? {
           label: table === undefined ? '' : `Rows of ${table.name}`,
           text: firstQuery(source?.engine ?? '', table),
           sourceId: source?.sourceId ?? '',
           context: [],
           parentNodeId: '',
-        };
+        });
   if (sources.value.length === 0) return <NoSource />;
   return <NewQueryForm key={`${how} ${id} ${name}`} start={start} />;
+}
+
+/** What this tab has of a query that was deleted. */
+function startOfGone(queryId: string): Start | undefined {
+  const editor = editorOf(queryId);
+  const [stored, draft] = [editor.stored.value, editor.draft.value];
+  if (!editor.isGone.value || stored === undefined || draft === undefined) return undefined;
+  const { label, parentNodeId = '' } = stored.meta;
+  const { text, sourceId, context } = draft;
+  return { label, text, sourceId, context, parentNodeId, copied: draft, settings: settingsOf(stored.config) };
 }
 
 function NoSource() {

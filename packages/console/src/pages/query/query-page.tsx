@@ -7,7 +7,7 @@ import type { Problem, TreeNode } from '../../api/types.ts';
 import { reads } from '../../state/commands.ts';
 import { useKeptDraft } from '../../state/drafts/use-kept-draft.ts';
 import { may, needs } from '../../state/permissions.ts';
-import { go, route } from '../../state/route.ts';
+import { go, linkTo, route } from '../../state/route.ts';
 import { editorOf, type StoredQuery, type StoredQueryEditor } from '../../state/stored-query-editor.ts';
 import { askChange } from '../../state/tree-actions.ts';
 import { findNode, hubId, loadTree, tree } from '../../state/workspace.ts';
@@ -117,11 +117,21 @@ function LoadedQuery({ editor }: { editor: StoredQueryEditor }) {
 /** What the person must know of the query before anything else. */
 function Notes({ editor, onPublish }: { editor: StoredQueryEditor; onPublish(): void }) {
   const stored = editor.stored.value;
+  if (editor.isGone.value) return <GoneNote queryId={editor.queryId} />;
   return (
     <>
       {(stored?.state === 'broken' || stored?.drift !== undefined) && <DriftNote editor={editor} />}
       {editor.conflict.value !== undefined && <ConflictView editor={editor} onPublish={onPublish} />}
     </>
+  );
+}
+
+function GoneNote({ queryId }: { queryId: string }) {
+  return (
+    <p class="banner" role="alert">
+      This query was deleted, and cannot be published any more. What you see of it is only here:{' '}
+      <a href={linkTo('hub', hubId.value ?? '', 'new-query', 'from', queryId)}>make a new query of it</a>.
+    </p>
   );
 }
 
@@ -215,7 +225,7 @@ function usePublishing(editor: StoredQueryEditor): Publishing {
 }
 
 const canPublish = (editor: StoredQueryEditor): boolean =>
-  editor.dirty.value && editor.conflict.value === undefined && may('queries:write');
+  editor.dirty.value && !editor.isGone.value && editor.conflict.value === undefined && may('queries:write');
 
 interface PublishAndRunProps {
   editor: StoredQueryEditor;
@@ -248,7 +258,7 @@ function PublishAndRun({ editor, run, publishing, isNext }: PublishAndRunProps) 
         type="button"
         aria-expanded={publishing.isOpen}
         onClick={publishing.isOpen ? publishing.close : publishing.open}
-        {...needs('queries:write', !dirty || editor.conflict.value !== undefined)}
+        {...needs('queries:write', !dirty || editor.isGone.value || editor.conflict.value !== undefined)}
       >
         Publish …
       </button>

@@ -78,7 +78,12 @@ function Panel({ editor, draft, published, onClose }: PanelProps) {
       <div class="publish-facts" tabIndex={0} role="region" aria-label="What changes">
         <TextChanges label={editor.label.value} before={published} after={draft} />
         <ContractChanges checked={checked.value} problem={checked.problem} losses={losses} />
-        <RowChanges editor={editor} draft={settled} checked={checked.value} />
+        <RowChanges
+          editor={editor}
+          draft={settled}
+          checked={checked.value}
+          isUnchecked={checked.problem !== undefined}
+        />
         <Callers queryId={editor.queryId} />
       </div>
       <PublishBar

@@ -16,15 +16,18 @@ interface RowChangesProps {
   editor: StoredQueryEditor;
   draft: Draft;
   checked: Checked | undefined;
+  /** True if the check failed. */
+  isUnchecked: boolean;
 }
 
 /** Why the rows are not compared. */
-function reasonNot({ editor, draft, checked }: RowChangesProps): string | undefined {
+function reasonNot({ editor, draft, checked, isUnchecked }: RowChangesProps): string | undefined {
   if (!reads(draft.command)) return 'not compared, because it writes';
   if (editor.engine.value === 'mongodb') return 'MongoDB has no snapshot to compare them in';
   if (!may('queries:execute')) return 'this key may not read rows';
   const missing = Object.keys(editor.sent.value.faults);
   if (missing.length > 0) return `give ${missing.join(', ')} a value to compare them`;
+  if (isUnchecked) return 'not compared';
   if (checked?.problems.some(({ severity }) => severity === 'error')) return 'none, it does not run';
   return undefined;
 }
