@@ -85,13 +85,29 @@ export interface JsonFault {
 /** A lone surrogate can only come from an escape, because its bytes would not be valid UTF-8. */
 export const escapedSurrogate = /\\u[dD][89abAB]|\\u[dD][c-fC-F]/;
 
-/** The first member that repeats another one of its object, or half of a surrogate pair, in valid JSON. */
-export function lossyPart(text: string): JsonFault | undefined {
+/** What valid JSON may have at most: nested levels, objects and arrays, and members and elements, of all levels. */
+interface ShapeBounds {
+  levels: number;
+  containers: number;
+  values: number;
+}
+
+const unbounded: ShapeBounds = { levels: Infinity, containers: Infinity, values: Infinity };
+
+/**
+ * The first member that repeats another one of its object, or half of a surrogate pair, in valid JSON; or where it has more
+ * than the bounds allow. It is read no further.
+ */
+export function lossyPart(text: string, given: Partial<ShapeBounds> = {}): JsonFault | undefined {
+  const bounds = { ...unbounded, ...given };
+  let [containers, values] = [0, 0];
   const hasSurrogates = escapedSurrogate.test(text);
   const levels: { names: Set<string> | undefined; at: string | number }[] = [];
   let level: (typeof levels)[0] | undefined;
   let isName = false;
   const faulty = (detail: string): JsonFault => ({ path: levels.map(({ at }) => String(at)), detail });
+  /** Of the whole, or of the member or element that has it. */
+  const tooMuch = (detail: string): JsonFault => ({ path: faulty(detail).path.slice(0, 1), detail });
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
     if (unit === quote) {
@@ -108,7 +124,9 @@ export function lossyPart(text: string): JsonFault | undefined {
     } else if (isOpening(unit)) {
       isName = unit === 0x7b;
       level = { names: isName ? new Set() : undefined, at: 0 };
-      levels.push(level);
+      if (levels.push(level) > bounds.levels) return tooMuch(`is nested deeper than ${bounds.levels} levels`);
+      if (++containers > bounds.containers)
+        return tooMuch(`has more than ${bounds.containers} objects and arrays`);
     } else if (isClosing(unit)) {
       levels.pop();
       level = levels.at(-1);
@@ -116,6 +134,7 @@ export function lossyPart(text: string): JsonFault | undefined {
     } else if (unit === comma && level !== undefined) {
       isName = level.names !== undefined;
       if (typeof level.at === 'number') level.at++;
+      if (++values > bounds.values) return tooMuch(`has more than ${bounds.values} members and elements`);
     }
   }
   return undefined;

@@ -70,6 +70,15 @@ it('finds what a parser would change in silence', () => {
   expect(found('{"a": "\\\\ud800"}')).toEqual(['', undefined]);
 });
 
+it('finds more than the bounds allow', () => {
+  const found = (text: string) => lossyPart(text, { levels: 3, containers: 4, values: 5 })?.detail;
+  expect(found('[[[1]]]')).toBeUndefined();
+  expect(found('[[[[1]]]]')).toBe('is nested deeper than 3 levels');
+  expect(found('[{}, {}, []]')).toBeUndefined();
+  expect(found('[{}, {}, [], []]')).toBe('has more than 4 objects and arrays');
+  expect(found('[1, 2, 3, 4, 5, 6, "7,8"]')).toBe('has more than 5 members and elements');
+});
+
 it('reads no more parts than it is told to', () => {
   expect(elementsOf('[1, [2, 3], 4]', { max: 2 })).toEqual(['1', '[2, 3]']);
   expect([...membersOf('{"a": 1, "b": {"c": 2}, "d": 3}', { max: 2 })]).toEqual([

@@ -170,20 +170,13 @@ function parse(text: string, type: string | undefined): string | undefined {
 }
 
 /** As in a body. */
-const depthMax = 64;
+const levelsMax = 64;
 
 export function isJson(text: string): boolean {
   try {
-    return depthOf(JSON.parse(text)) <= depthMax && lossyPart(text) === undefined;
+    JSON.parse(text);
   } catch {
     return false;
   }
-}
-
-/** Stops below `depthMax`, so that a deep value does not exhaust the stack. */
-function depthOf(value: unknown, above = 0): number {
-  if (typeof value !== 'object' || value === null || above > depthMax) return above;
-  let deepest = above + 1;
-  for (const member of Object.values(value)) deepest = Math.max(deepest, depthOf(member, above + 1));
-  return deepest;
+  return lossyPart(text, { levels: levelsMax }) === undefined;
 }

@@ -82,6 +82,27 @@ it('references past many parts, deep ones and large ones are refused, and many r
   expect(await cpuMs(50)).toBeLessThan(8 * (await cpuMs(1)) + 20);
 });
 
+it.each([
+  [`[${'[],'.repeat(10_000)}[]]`, 'has more than 10000 objects and arrays'],
+  [`[${'1,'.repeat(100_001)}1]`, 'has more than 100000 members and elements'],
+  [`${'{"a":'.repeat(64)}1${'}'.repeat(64)}`, 'is nested deeper than 64 levels'],
+  ['{"a":1,"a":2}', 'is a duplicate member'],
+  ['["a\\ud800b"]', 'holds half of a surrogate pair'],
+])('a reference to what callers may not send is refused: %#', async (value, detail) => {
+  const answer = new Map([['s', toAnswer(`{"data":[{"v":${value}}]}`)]]);
+  const from = [{ variable: 'x', from: 's', pointer: '/data/0/v' }];
+  const referring = withReferences('', from, { answers: answer, pinned: new Set(), query });
+  await expect(referring).rejects.toMatchObject({
+    code: 'CONTEXT_INVALID',
+    errors: [
+      {
+        path: expect.arrayContaining(['references', 'x']),
+        detail: expect.stringContaining(detail),
+      },
+    ],
+  });
+});
+
 describe('the session of a step', () => {
   const statement = (session?: Statement['session']): Statement => ({
     ...{ key: 'k', text: 'SELECT 1', params: [], kind: 'read' },

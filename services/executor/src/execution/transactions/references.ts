@@ -1,6 +1,6 @@
 /** Values that a step takes from the answers of earlier steps. They are values only, bound as those of the caller. */
 
-import { elementsOf, membersOf, objectOf } from '@datahub/contract/json-text';
+import { elementsOf, lossyPart, membersOf, objectOf } from '@datahub/contract/json-text';
 import { transactionBounds } from '@datahub/contract/transactions';
 import type { Reference } from '@datahub/proto/executor/v1/executor';
 import { turnForText } from '@datahub/service-kit/yield-to-loop';
@@ -12,8 +12,8 @@ import { defaultCharactersOf } from '../../definitions/definition-cache.ts';
 export type Answers = ReadonlyMap<string, StepAnswer>;
 
 /**
- * The context with the referenced values. Throws CONTEXT_INVALID for a value that is not there, or too large. If there is
- * much for the query to bind, it resolves in an own turn.
+ * The context with the referenced values. Throws CONTEXT_INVALID for a value that is not there, is too large, or would be
+ * refused of a caller, because a parser changes it. If there is much for the query to bind, it resolves in an own turn.
  */
 export async function withReferences(
   contextJson: string,
@@ -23,7 +23,7 @@ export async function withReferences(
   const wanted = references.filter(({ variable }) => !pinned.has(variable));
   const turn = (context: string) => turnForText(context.length + defaultCharactersOf(query));
   if (wanted.length === 0) return turn(contextJson)?.then(() => contextJson) ?? contextJson;
-  const members = contextJson === '' ? new Map<string, string>() : new Map(membersOf(contextJson));
+  const found = new Map<string, string>();
   let characters = 0;
   for (const { variable, from, pointer } of wanted) {
     const value = await answers.get(from)?.at(pointer);
@@ -34,11 +34,20 @@ export async function withReferences(
         variable,
         `and those before it have more than ${transactionBounds.answerBytes} characters together`,
       );
-    members.set(variable, value);
+    found.set(variable, value);
   }
-  const context = objectOf(members);
+  await turnForText(characters);
+  requireLossless(objectOf(found));
+  const context = objectOf([...(contextJson === '' ? [] : membersOf(contextJson)), ...found]);
   await turn(context);
   return context;
+}
+
+/** `found`: the object of all values. */
+function requireLossless(found: string): void {
+  const fault = lossyPart(found, transactionBounds.referenced);
+  if (fault !== undefined)
+    throw contextInvalid([{ path: ['references', ...fault.path], detail: fault.detail }]);
 }
 
 const invalid = (variable: string, detail: string) =>
