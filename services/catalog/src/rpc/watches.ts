@@ -141,12 +141,13 @@ function createUpdateWatch(catalog: Catalog): WatchCalls['updateWatch'] {
   return async ({ watchId, settings, ...expected }, ctx) => {
     const principal = requirePrincipal(ctx);
     requireMayHaveWatches(principal.limits);
-    const wanted = requireSettings(settings);
+    const asked = requireSettings(settings);
     let reschedules = false;
     const watch = await update<WatchDoc>(catalog, {
       collection: store.watches,
       load: () => loadWatch(catalog, principal, watchId),
       change: async (doc) => {
+        const wanted = await withoutDeleted(catalog, doc, asked);
         const query = await loadWatched(catalog, principal, { ...wanted, hubId: doc.hubId });
         const { id, accountId, version, hubId, createdAt, updatedAt } = doc;
         const checked = checkSettings(wanted, query);
@@ -157,7 +158,7 @@ function createUpdateWatch(catalog: Catalog): WatchCalls['updateWatch'] {
       expected,
       entry: auditEntry(catalog, ctx, { rpc: 'updateWatch', resourceId: watchId }),
     }).catch((err) => {
-      throw toTaken(err, wanted.path);
+      throw toTaken(err, asked.path);
     });
     await settleState(catalog, watch, { reschedules });
     return { watch: await show(catalog, watch) };
@@ -200,6 +201,18 @@ async function loadWatched(
   requireMayMake(principal, query);
   await requireDestinations(catalog, principal, { to, hubId });
   return query;
+}
+
+/** Without destinations that the watch named and that were deleted since: they would refuse each change of the watch. */
+async function withoutDeleted(
+  { store }: Catalog,
+  { accountId, to }: WatchDoc,
+  settings: WatchSettings,
+): Promise<WatchSettings> {
+  const isLeft = async (id: string) =>
+    !to.includes(id) || (await store.destinations.get(accountId, id)) !== null;
+  const left = await Promise.all(settings.to.map(isLeft));
+  return { ...settings, to: settings.to.filter((_, i) => left[i]) };
 }
 
 /** The destinations must exist, and the caller must be able to name them for the hub. */
