@@ -43,22 +43,6 @@ export function describeTelling(name: string, open: () => Promise<CatalogStore>)
       expect(await list({ newest: true, limit: 3 })).toEqual([fourth, third, second]);
     });
 
-    it('is changed without the destinations that were deleted since, and names no others that are missing', async () => {
-      const watchId = await at.create(everyTen);
-      const watch = await at.store.watches.get('a', watchId);
-      if (watch === null) throw new Error('It was created.');
-      await at.store.watches.replace({ ...watch, to: ['gone'], version: watch.version + 1 });
-      const settings = (await at.calls.getWatch({ watchId }, at.ctx())).watch?.settings;
-      if (settings === undefined) throw new Error('It has settings.');
-      const change = (more: object) =>
-        at.calls.updateWatch(
-          { watchId, settings: { ...settings, ...more }, moreVersions: [], expectedVersion: undefined },
-          at.ctx(),
-        );
-      await expect(change({ to: ['gone', 'never there'] })).rejects.toMatchObject({ code: 'VALIDATION' });
-      expect((await change({ paused: true })).watch?.settings).toMatchObject({ paused: true, to: [] });
-    });
-
     it('tells no values of columns that were taken out while the run went on', async () => {
       const watchId = await at.create(everyTen, { when: 'always', include: ['id', 'name'] });
       const rowsAfter = async (include: string[]) => {

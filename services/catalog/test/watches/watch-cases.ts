@@ -330,6 +330,22 @@ export function describeWatches(name: string, open: () => Promise<CatalogStore>)
       expect(await at.eventsOf()).toEqual([]);
     });
 
+    it('is changed without the destinations that were deleted since, and names no others that are missing', async () => {
+      const watchId = await at.create(everyTen);
+      const watch = await at.store.watches.get('a', watchId);
+      if (watch === null) throw new Error('It was created.');
+      await at.store.watches.replace({ ...watch, to: ['gone'], version: watch.version + 1 });
+      const settings = (await at.calls.getWatch({ watchId }, at.ctx())).watch?.settings;
+      if (settings === undefined) throw new Error('It has settings.');
+      const change = (more: object) =>
+        at.calls.updateWatch(
+          { watchId, settings: { ...settings, ...more }, moreVersions: [], expectedVersion: undefined },
+          at.ctx(),
+        );
+      await expect(change({ to: ['gone', 'never there'] })).rejects.toMatchObject({ code: 'VALIDATION' });
+      expect((await change({ paused: true })).watch?.settings).toMatchObject({ paused: true, to: [] });
+    });
+
     it('forgets a watch that was deleted while it ran', async () => {
       const watchId = await at.create(everyTen);
       at.wait(10);
