@@ -162,13 +162,21 @@ export function mysqlParams(source: Source, values: Value[]): BoundValue[] {
   return params;
 }
 
-/** For each parameter, the first letter of its role; `m` for one that MariaDB matches with. */
+/** For each parameter, the first letter of its role. MariaDB: `m` for one that it matches with, `h` for one in TIME. */
 export function mysqlRoles({ placeholders, castsJson }: Source, values: Value[]): string {
   const roles = placeholders.map((placeholder) => {
-    const letter = placeholder.isPattern && !castsJson ? 'm' : placeholder.role.charAt(0);
-    return letter.repeat(countOf(placeholder, values[placeholder.variable]));
+    const letter = placeholder.role.charAt(0);
+    const own = castsJson ? letter : mariadbLetter(placeholder, letter);
+    return own.repeat(countOf(placeholder, values[placeholder.variable]));
   });
   return roles.join('');
+}
+
+/** In a list with other elements, a number is one of a function's arguments. */
+function mariadbLetter({ isPattern, isInTime, list }: Placeholder, letter: string): string {
+  if (isPattern) return 'm';
+  if (list !== undefined) return list.size > 1 ? 'o' : letter;
+  return isInTime && /[^wclsb]/.test(letter) ? 'h' : letter;
 }
 
 /** Texts: MySQL gives them the type of what is beside them, such as a column. With their places among the parameters. */

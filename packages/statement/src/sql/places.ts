@@ -28,8 +28,9 @@ export interface Place {
    * one that `MEMBER OF` looks for in JSON.
    */
   isJsonPart: boolean;
-  /** True for the first argument of TIME or TIMESTAMP. */
+  /** True for the first argument of TIME or TIMESTAMP, and anywhere in them. */
   isTime: boolean;
+  isInTime: boolean;
   /** True for the whole number of a LIMIT or OFFSET. */
   isLimit: boolean;
   /** True for what REGEXP compares with, and for the argument of a function such as REGEXP_REPLACE. */
@@ -38,22 +39,14 @@ export interface Place {
 }
 
 /**
- * What becomes of a value: it is stored or given to a procedure as it is, is compared, or listed in IN; is computed with by
+ * What becomes of a value: it is stored or given to a procedure as it is, is compared, with several others that can have
+ * different types, as in `:name IN (id, label)`, or with one; is a bound of BETWEEN; is listed in IN; is computed with by
  * `added` operators; is a part of a result, as of COALESCE; is an argument of NULLIF; is a column of a subquery or UNION, or
  * of a row of VALUES that is not inserted; is `found` anywhere in FIND_IN_SET or GROUP_CONCAT, or says how many places ROUND
  * leaves; or is anything else, such as the argument of a function.
  */
-export type Role =
-  | 'whole'
-  | 'compared'
-  | 'listed'
-  | 'added'
-  | 'part'
-  | 'tested'
-  | 'item'
-  | 'row'
-  | 'found'
-  | 'other';
+type Computed = 'added' | 'part' | 'tested' | 'item' | 'row' | 'found';
+export type Role = 'whole' | 'compared' | 'several' | 'bound' | 'listed' | Computed | 'other';
 
 const queryWords = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE']);
 const comparing = new Set(['LIKE', 'REGEXP', 'RLIKE', 'BETWEEN', 'SOUNDS']);
@@ -119,8 +112,9 @@ interface Level {
   assigns: boolean;
   /** The number of BETWEEN whose AND is still to come. */
   betweens: number;
-  /** True anywhere in FIND_IN_SET or GROUP_CONCAT. */
+  /** True anywhere in FIND_IN_SET or GROUP_CONCAT, and in TIME or TIMESTAMP. */
   isByBytes: boolean;
+  isInTime: boolean;
   /** Whether the whole is compared, and whether a call of a function is a part of JSON. Undefined until asked for. */
   isCompared: boolean | undefined;
   isJsonPart: boolean | undefined;
@@ -143,14 +137,14 @@ export class Places {
     this.#tokens = tokens;
     this.#mergesJson = mergesJson;
     this.#combines = tokens.some((token) => isAny(token, combining));
-    const open: Level[] = [newLevel(-1, false)];
+    const open: Level[] = [newLevel(-1, undefined, undefined)];
     for (const [i, token] of tokens.entries()) {
       if (isSymbol(token, ')') && open.length > 1) (open.pop() as Level).close = i;
       const level = open.at(-1) as Level;
       this.#levels.push(level);
       this.#positions.push(level.commas);
       if (isSymbol(token, ',')) level.commas++;
-      else if (isSymbol(token, '(')) open.push(newLevel(i, level.isByBytes || isAny(tokens[i - 1], byBytes)));
+      else if (isSymbol(token, '(')) open.push(newLevel(i, tokens[i - 1], level));
       else if (isSymbol(token, '=') && level.assigns && this.#isTarget(i)) this.#assignments.add(i);
       else if (token.kind === 'word') this.#readWord(i, level);
     }
@@ -183,10 +177,21 @@ export class Places {
     const isLimit = this.#isLimit(i);
     const isTime = timeFunctions.has(this.#callOf(i)) && this.#positions[i] === 0;
     const isKnown = list !== undefined || isCompared || isLimit;
-    const known = isCompared ? 'compared' : list === undefined ? 'whole' : 'listed';
+    const known = isCompared ? this.#comparedRole(i) : list === undefined ? 'whole' : 'listed';
     const role = isKnown ? known : this.#roleOf(i, isMerged);
     const isPattern = isAny(this.#tokens[i - 1], regexps) || regexps.has(this.#callOf(i));
-    return { list, isCompared, isMerged, isJsonPart: this.#isJsonPart(i), isTime, isLimit, isPattern, role };
+    const isInTime = this.#levels[i]?.isInTime === true;
+    const isJsonPart = this.#isJsonPart(i);
+    return { list, isCompared, isMerged, isJsonPart, isTime, isInTime, isLimit, isPattern, role };
+  }
+
+  #comparedRole(i: number): Role {
+    const [before, after] = [this.#tokens[i - 1], this.#tokens[i + 1]];
+    if (isWord(before, 'BETWEEN') || this.#betweenAnds.has(i - 1)) return 'bound';
+    const at = isWord(after, 'NOT') ? i + 2 : i + 1;
+    const isOfList = isWord(this.#tokens[at], 'IN') && (this.#levels[at + 2]?.commas ?? 0) > 0;
+    const hasSeveral = isOfList || isWord(before, 'CASE') || isWord(this.#tokens[at], 'BETWEEN');
+    return hasSeveral ? 'several' : 'compared';
   }
 
   #roleOf(i: number, isMerged: boolean): Role {
@@ -197,7 +202,8 @@ export class Places {
     if (isMerged || passing.has(call)) return 'part';
     if (this.#isAdded(i)) return 'added';
     if (this.#isOfRow(i)) return 'row';
-    return this.#isColumn(i) ? 'item' : 'other';
+    const isDistinct = isWord(this.#tokens[i - 1], 'DISTINCT') && isSymbol(this.#tokens[i - 2], '(');
+    return this.#isColumn(i) || isDistinct ? 'item' : 'other';
   }
 
   /** True for a value that decides by its type whether an expression is a number. */
@@ -358,9 +364,10 @@ export class Places {
   }
 }
 
-const newLevel = (open: number, isByBytes: boolean): Level => ({
+const newLevel = (open: number, call: Token | undefined, around: Level | undefined): Level => ({
   open,
-  isByBytes,
+  isByBytes: around?.isByBytes === true || isAny(call, byBytes),
+  isInTime: around?.isInTime === true || isAny(call, timeFunctions),
   close: undefined,
   commas: 0,
   assigns: false,

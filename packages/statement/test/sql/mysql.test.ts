@@ -145,6 +145,10 @@ describe('a text whose type MySQL takes from what it stands beside', () => {
     expect(rolesOf('SELECT', 'SELECT a FROM (SELECT :x AS a, 1, :x) AS t')).toBe('ii');
     expect(rolesOf('SELECT', 'SELECT 1, :x UNION SELECT :x, F(1, :x)')).toBe('iio');
     expect(rolesOf('SELECT', 'SELECT * FROM (VALUES ROW(:x, 1), ROW(F(:x), :x)) AS t')).toBe('ror');
+    expect(
+      rolesOf('SELECT', 'SELECT :x IN (a, b), :x NOT IN (a, b), :x IN (a), CASE :x WHEN a THEN 1 END'),
+    ).toBe('sscs');
+    expect(rolesOf('SELECT', 'SELECT a BETWEEN :x AND :x, :x BETWEEN a AND b')).toBe('bbs');
     expect(rolesOf('SELECT', 'SELECT :x + INTERVAL 1 DAY, INTERVAL :x DAY + :x')).toBe('ooo');
     const found = "SELECT FIND_IN_SET(CONCAT(:x), IF(a = :x, b, c)), GROUP_CONCAT(a, IFNULL(:x, ''))";
     expect(rolesOf('SELECT', found)).toBe('fcf');

@@ -73,31 +73,57 @@ export function markOf(
   place: MarkPlace,
   untyped: UntypedValue | undefined,
 ): string | undefined {
-  if (typeof param === 'string') return markOfText(param, place, untyped);
   if (param === null) return markOfNull(place);
+  return place.role === 'b'
+    ? markOfValue(param, { ...place, role: 'c' }, untyped)
+    : markOfValue(param, place, untyped);
+}
+
+function markOfValue(
+  param: Exclude<Param, null>,
+  place: MarkPlace,
+  untyped: UntypedValue | undefined,
+): string | undefined {
+  if (typeof param === 'string') return markOfText(param, place, untyped);
   if (typeof param === 'object') return markOfDecimal(param, place);
   if (typeof param === 'boolean' && place.expected === 'json') return jsonTruth;
   return markOfNumber(param, place);
 }
 
+/** The roles in which a parameter can have the type of another one. */
+export const typing = /[aptirs]/;
+
+/** The mark of a parameter beside others with marks, whose types would become its own. */
+export function markBeside(param: Param, { role, expected }: MarkPlace): string | undefined {
+  if (!typing.test(role)) return undefined;
+  if (param === null) return none;
+  if (typeof param === 'object') return decimalOf(param.decimal);
+  if (typeof param === 'string') return (numbers.has(expected) ? decimalOf(param) : undefined) ?? marks.text;
+  return typeof param === 'boolean' || isInteger(param) ? marks.integer : marks.double;
+}
+
 /**
- * The same for MariaDB. It cuts the values of parameters in rows of VALUES, takes a pattern that is NULL for one that
- * matches, and makes the digits of a number the bytes of a text beside it in UTF-16.
+ * The mark of a parameter of MariaDB, which cuts the values of parameters in rows of VALUES, takes a pattern that is NULL
+ * for one that matches, leaves out the fraction of a second in TIME, and makes the digits of a number the bytes of a text
+ * beside it in UTF-16.
  */
 export function markOfMariadb(
   param: Param,
   role: string,
   untyped: UntypedValue | undefined,
 ): string | undefined {
-  if (role === 'r') return literalOf(param, untyped?.name);
+  const isFraction = typeof param === 'string' || (typeof param === 'object' && param !== null);
+  if (role === 'r' || (role === 'h' && isFraction)) return literalOf(param, untyped?.name);
   if (param === null) return role === 'm' ? none : undefined;
-  if (typeof param === 'string' || typeof param === 'object' || /[walc]/.test(role)) return undefined;
+  if (typeof param === 'string' || typeof param === 'object' || /[walcsb]/.test(role)) return undefined;
   return typeof param === 'boolean' || isInteger(param) ? marks.integer : marks.double;
 }
 
-/** Beside others, a NULL has their type, and gives them the one of a parameter. */
-const markOfNull = ({ expected, role }: MarkPlace): string | undefined =>
-  /[wcl]/.test(role) || expected === 'text' || expected === 'binary' ? undefined : none;
+/** Beside others, a NULL has their type, and gives them the one of a parameter. A bound that is NULL would be ''. */
+function markOfNull({ expected, role }: MarkPlace): string | undefined {
+  if (/[bir]/.test(role)) return none;
+  return /[wcl]/.test(role) || expected === 'text' || expected === 'binary' ? undefined : none;
+}
 
 /**
  * A text beside a number keeps its digits. A function that takes an integer rounds a number, and cuts a text. What is no
@@ -110,7 +136,7 @@ function markOfText(
 ): string | undefined {
   const { expected, role } = place;
   if (role === 'f') return literalOf(value, name);
-  if (isJson && (expected === 'json' || expected === 'text')) return undefined;
+  if (isJson && (expected === 'json' || (expected === 'text' && !/[pts]/.test(role)))) return undefined;
   if (/[wcl]/.test(role) && expected !== 'json' && expected !== 'binary') return markOfCompared(value, place);
   const { text } = marks;
   switch (expected) {
@@ -125,7 +151,7 @@ function markOfText(
     case 'year':
       return markOfDigits(value, place);
     default:
-      return expected === 'text' ? undefined : text;
+      return expected === 'text' && !/[pts]/.test(role) ? undefined : text;
   }
 }
 
@@ -165,6 +191,7 @@ function markOfNumber(param: Exclude<Param, Decimal | string | null>, place: Mar
   if (/[cl]/.test(role)) return isLikeOther(String(Number(param)), place) ? undefined : mark;
   if (isWritten({ expected, role }) || (typeof param === 'bigint' && param > int64Max))
     return literalOf(param);
+  if (role === 't' && times.has(expected) && isLikeOther(String(param), place)) return undefined;
   return expected === (isWhole ? 'integer' : 'double') ? undefined : mark;
 }
 

@@ -7,11 +7,13 @@ import type { Param, Statement } from '../../ports/engine.ts';
 import {
   type Expected,
   isInteger,
+  markBeside,
   markOf,
   markOfMariadb,
   number,
   numbers,
   times,
+  typing,
 } from './parameter-marks.ts';
 
 type Untyped = Statement['untyped'];
@@ -77,9 +79,15 @@ export class ExpectedTypes {
   /** What must stand for a parameter, because MySQL would read its value as another one. By index. */
   marks(statement: Statement): Map<number, string> {
     const isWrite = statement.kind !== 'read';
-    return marksOf(statement, (param, { index, role, untyped }) =>
-      markOf(param, { expected: this.#of(index), role, isWrite }, untyped),
-    );
+    const placeOf = ({ index, role }: Found) => ({ expected: this.#of(index), role, isWrite });
+    let areTyping = false;
+    const found = marksOf(statement, (param, one) => {
+      const mark = markOf(param, placeOf(one), one.untyped);
+      areTyping ||= mark !== undefined && typing.test(one.role);
+      return mark;
+    });
+    if (!areTyping) return found;
+    return marksOf(statement, (param, one) => found.get(one.index) ?? markBeside(param, placeOf(one)));
   }
 }
 

@@ -130,6 +130,21 @@ describe.each(servers)('a text beside another value on $dialect', ({ dialect, ur
       ['COALESCE(CONVERT(NULL USING utf16), :x)', '20260304', '20260304'],
       ["LPAD(CONVERT('b' USING utf16), 3, :x)", '1e-7', '0.b'],
       ["'abc' NOT REGEXP :x", 'null', null],
+      ['COUNT(DISTINCT :x)', 'null', 0],
+      [
+        "(SELECT MAX(r) + 0 FROM (SELECT CAST('10:11:12' AS TIME) AS r UNION ALL SELECT :x) AS u)",
+        'null',
+        101112,
+      ],
+      ["NULLIF(CAST('2026-03-04' AS DATETIME), :x)", '20260304', null],
+      [":x IN (id, 'pears')", '"apples"', 0],
+      ["CASE :x WHEN id THEN 1 WHEN 'apples' THEN 2 ELSE 3 END", '"apples"', 2],
+      ["CONCAT(COALESCE(:x, :x, 1.5), '')", '9.50', '9.50'],
+      ["CONCAT(MAX(IF(id = 5, :x, :x)), '')", '"2026-03-29"', '2026-03-29'],
+      ["'b' NOT BETWEEN 'a' AND :x", 'null', null],
+      ["CONCAT(TIME(COALESCE(:x, :x))) LIKE '10:11:12.5%'", '"10:11:12.5"', 1],
+      ["CONVERT('a' USING utf16) IN (:x, 'a')", '20260304', 1],
+      ["CONVERT('b' USING utf16) IN (:x, 'a')", '20260304', 0],
       ["REGEXP_REPLACE('abc', :x, 'd')", 'null', null],
       ["FIND_IN_SET(:x, CONVERT('a,é' USING latin1))", '"é"', 2],
       ["FIND_IN_SET(TRIM(:x), CONVERT('a,b' USING utf16))", '"b"', 2],
@@ -143,6 +158,25 @@ describe.each(servers)('a text beside another value on $dialect', ({ dialect, ur
       expect(await readJson(item, value)).toEqual(expected);
       // The next run has the prepared statement.
       expect(await readJson(item, value)).toEqual(expected);
+    });
+
+    it('reads several variables as with their values in the text', async () => {
+      for (const [item, x, y, expected] of [
+        ['COALESCE(:x, :y)', '"n/a"', '1.5', 'n/a'],
+        ['GREATEST(:x, :y)', '1.5', '"abc"', dialect === 'mysql' ? 'abc' : 1.5],
+        ["CONCAT(COALESCE(:x, :y), '!')", 'null', '1.50', '1.50!'],
+        ['MAX(IF(id = 6, :x, :y))', '1', '"Zoë"', 'Zoë'],
+        ['NULLIF(:x, :y)', '"2026-03-04"', '1', '2026-03-04'],
+        ['JSON_ARRAY(COALESCE(:x, :y))', '"abc"', '1.5', ['abc']],
+        ['CONCAT(:x * :y)', '1.10', '3', '3.30'],
+      ] as const) {
+        const compiled = compileStatement(`SELECT ${item} AS r ${rows}`, {
+          ...{ dialect, command: 'SELECT', variables: [] },
+        });
+        const bound = compiled.bind({ pinnedJson: '', contextJson: `{"x":${x},"y":${y}}` });
+        const { data } = await ask(connection, bound.text, { ...bound, key: `${item} ${bound.key}` });
+        expect([item, data[0]?.r]).toEqual([item, expected]);
+      }
     });
 
     it('reads rows of VALUES as with the values in the text', async () => {
