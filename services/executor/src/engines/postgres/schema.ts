@@ -62,7 +62,7 @@ const redefinedText = `
 export async function describeStatement(statements: Statements, statement: Statement): Promise<Signature> {
   const { serverTypes } = statements;
   const { fields = [], parameterTypes: types, apart } = await statements.parse(statement);
-  const parameterTypes = apart ? statement.params.map((_, i) => types[apart.params.indexOf(i)] ?? 0) : types;
+  const parameterTypes = apart ? statement.params.map((_, i) => typeInPlaces(i, types, apart.params)) : types;
   const notNull = await readNotNull(statements, fields);
   const redefined = await statements.rows(redefinedText);
   const labels = await readLabels(statements, [...fields.map(({ typeId }) => typeId), ...parameterTypes]);
@@ -78,7 +78,7 @@ export async function describeStatement(statements: Statements, statement: State
       const own = kind.is === 'array' ? undefined : labelsOf(typeId);
       return { name, type: typeName(typeId, serverTypes), nullable, table, kind, labels: own };
     }),
-    parameters: parameterTypes.map((id) => typeName(id, serverTypes)),
+    parameters: parameterTypes.map((id) => (id === anyType ? undefined : typeName(id, serverTypes))),
     parameterLabels: new Map(
       parameterTypes.flatMap((id, i) => {
         const own = labelsOf(id);
@@ -86,6 +86,14 @@ export async function describeStatement(statements: Statements, statement: State
       }),
     ),
   };
+}
+
+const anyType = 0;
+
+/** The type of a variable, if all its places expect the same. */
+function typeInPlaces(variable: number, types: readonly number[], variables: readonly number[]): number {
+  const expected = new Set(types.filter((_, i) => variables[i] === variable));
+  return expected.size === 1 ? ([...expected][0] as number) : anyType;
 }
 
 /** Of one enum, and of all enums of a statement. Beyond it, values are described as texts. */

@@ -114,6 +114,15 @@ describe.skipIf(POSTGRES_URL === undefined)('one value beside several types (nee
     expect(data).toEqual([{ x }]);
   });
 
+  it('has a type in the signature if all places expect the same', async () => {
+    const describeOf = async (condition: string) => {
+      const { key, ...statement } = bound(`SELECT 1 FROM ${table} WHERE ${condition}`, null, {});
+      return (await connection.describe({ ...statement, key, kind: 'read' })).parameters;
+    };
+    expect(await describeOf('d = :v AND ts = :v')).toEqual([undefined]);
+    expect(await describeOf('d = :v AND d < COALESCE(:v, d)')).toEqual(['date']);
+  });
+
   it('is stored as each', async () => {
     const text = `UPDATE ${table} SET ts = :v WHERE d = :v RETURNING ts`;
     const { key, ...statement } = bound(text, '2026-01-02 11:00', { command: 'UPDATE' });
