@@ -38,6 +38,27 @@ export function countValues(text: string): number {
   return count;
 }
 
+/** The most of all levels together that is parsed, and written again, in one turn. Names of members cost most. */
+export const inOneTurn = { levels: 64, containers: 20_000, members: 20_000, values: 100_000 } as const;
+
+/** What a text has too much of to be read in one turn. It need not be valid JSON. */
+export function excessOf(text: string): string | undefined {
+  const { levels, containers, members, values } = inOneTurn;
+  let [level, opened, colons, commas] = [0, 0, 0, 0];
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit === quote) i = endOfString(text, i);
+    else if (isOpening(unit)) {
+      if (++level > levels) return `is nested deeper than ${levels} levels`;
+      if (++opened > containers) return `has more than ${containers} objects and arrays`;
+    } else if (isClosing(unit)) level--;
+    else if (unit === colon && ++colons > members)
+      return `has more than ${members} members in all its objects`;
+    else if (unit === comma && ++commas >= values) return `has more than ${values} members and elements`;
+  }
+  return undefined;
+}
+
 /** How many parts are read at most. An object, because `texts.map(membersOf)` would pass an index as a number. */
 interface Bound {
   max?: number;
@@ -85,29 +106,13 @@ export interface JsonFault {
 /** A lone surrogate can only come from an escape, because its bytes would not be valid UTF-8. */
 export const escapedSurrogate = /\\u[dD][89abAB]|\\u[dD][c-fC-F]/;
 
-/** What valid JSON may have at most: nested levels, objects and arrays, and members and elements, of all levels. */
-interface ShapeBounds {
-  levels: number;
-  containers: number;
-  values: number;
-}
-
-const unbounded: ShapeBounds = { levels: Infinity, containers: Infinity, values: Infinity };
-
-/**
- * The first member that repeats another one of its object, or half of a surrogate pair, in valid JSON; or where it has more
- * than the bounds allow. It is read no further.
- */
-export function lossyPart(text: string, given: Partial<ShapeBounds> = {}): JsonFault | undefined {
-  const bounds = { ...unbounded, ...given };
-  let [containers, values] = [0, 0];
+/** The first member that repeats another one of its object, or half of a surrogate pair, in valid JSON. */
+export function lossyPart(text: string): JsonFault | undefined {
   const hasSurrogates = escapedSurrogate.test(text);
   const levels: { names: Set<string> | undefined; at: string | number }[] = [];
   let level: (typeof levels)[0] | undefined;
   let isName = false;
   const faulty = (detail: string): JsonFault => ({ path: levels.map(({ at }) => String(at)), detail });
-  /** Of the whole, or of the member or element that has it. */
-  const tooMuch = (detail: string): JsonFault => ({ path: faulty(detail).path.slice(0, 1), detail });
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
     if (unit === quote) {
@@ -124,9 +129,7 @@ export function lossyPart(text: string, given: Partial<ShapeBounds> = {}): JsonF
     } else if (isOpening(unit)) {
       isName = unit === 0x7b;
       level = { names: isName ? new Set() : undefined, at: 0 };
-      if (levels.push(level) > bounds.levels) return tooMuch(`is nested deeper than ${bounds.levels} levels`);
-      if (++containers > bounds.containers)
-        return tooMuch(`has more than ${bounds.containers} objects and arrays`);
+      levels.push(level);
     } else if (isClosing(unit)) {
       levels.pop();
       level = levels.at(-1);
@@ -134,7 +137,6 @@ export function lossyPart(text: string, given: Partial<ShapeBounds> = {}): JsonF
     } else if (unit === comma && level !== undefined) {
       isName = level.names !== undefined;
       if (typeof level.at === 'number') level.at++;
-      if (++values > bounds.values) return tooMuch(`has more than ${bounds.values} members and elements`);
     }
   }
   return undefined;

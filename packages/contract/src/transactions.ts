@@ -20,8 +20,6 @@ export const transactionBounds = {
   answerBytes: 4 * 1_048_576,
   /** Of a step whose rows a reference can name. */
   referencedRows: 1_000,
-  /** Of the values of all references of a step. As many levels as a body. */
-  referenced: { levels: 64, containers: 10_000, values: 100_000 },
   /** A transaction is repeated so often after a serialization failure or a deadlock. */
   repeats: 3,
 } as const;

@@ -1,7 +1,15 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseExact } from '../src/exact-json.ts';
-import { countValues, elementsOf, lossyPart, membersOf, parseWith, withoutSpaces } from '../src/json-text.ts';
+import {
+  countValues,
+  elementsOf,
+  excessOf,
+  lossyPart,
+  membersOf,
+  parseWith,
+  withoutSpaces,
+} from '../src/json-text.ts';
 
 /**
  * Names and strings with what the scan must skip, such as brackets, quotes and escapes. Not the name of one backslash: once
@@ -70,13 +78,17 @@ it('finds what a parser would change in silence', () => {
   expect(found('{"a": "\\\\ud800"}')).toEqual(['', undefined]);
 });
 
-it('finds more than the bounds allow', () => {
-  const found = (text: string) => lossyPart(text, { levels: 3, containers: 4, values: 5 })?.detail;
-  expect(found('[[[1]]]')).toBeUndefined();
-  expect(found('[[[[1]]]]')).toBe('is nested deeper than 3 levels');
-  expect(found('[{}, {}, []]')).toBeUndefined();
-  expect(found('[{}, {}, [], []]')).toBe('has more than 4 objects and arrays');
-  expect(found('[1, 2, 3, 4, 5, 6, "7,8"]')).toBe('has more than 5 members and elements');
+it('finds what is too much for one turn', () => {
+  const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+  const objects = (count: number) => `[${Array.from({ length: count }, () => '{}')}]`;
+  const members = (count: number) => `{${Array.from({ length: count }, (_, i) => `"${i}:,":1`)}}`;
+  const numbers = (count: number) => `[${'1,'.repeat(count - 1)}1]`;
+  for (const text of [deep(64), objects(19_999), members(20_000), numbers(100_000), '"["', 'not [JSON'])
+    expect(excessOf(text)).toBeUndefined();
+  expect(excessOf(deep(65))).toBe('is nested deeper than 64 levels');
+  expect(excessOf(objects(20_000))).toBe('has more than 20000 objects and arrays');
+  expect(excessOf(members(20_001))).toBe('has more than 20000 members in all its objects');
+  expect(excessOf(numbers(100_001))).toBe('has more than 100000 members and elements');
 });
 
 it('reads no more parts than it is told to', () => {

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { boardFixtures } from './board-fixtures.ts';
 import type { Call, Fixtures, ToCall } from './calls.ts';
+import { eachBody, exampleBodies, recordBodies } from './line-bodies.ts';
 import { withManyClasses } from './many-classes.ts';
 import { definitions, isOlder, type Prepared } from './prepared.ts';
 import { eachText, texts, withPlaces } from './texts.ts';
@@ -56,6 +57,8 @@ const eachRows = (prepared: Prepared, toCall: (queryId: string) => Call) =>
       ];
     }),
   );
+const ofJson = [{ key: 'a', type: 'json' }];
+
 async function createQuery(
   { hub: { api }, ids: { hubId, sourceId } }: Prepared,
   body: object,
@@ -250,16 +253,11 @@ export const fixtures: Record<string, Fixtures> = {
     status: 422,
     stored: (prepared) => {
       let queryId: string | undefined;
-      const send = (records: string) => async () => {
+      return eachBody(recordBodies, (sent) => async () => {
         const query = 'UPDATE pg_catalog.pg_description SET description = CAST(:a AS text) WHERE false';
-        queryId ??= await createQuery(prepared, { query, command: 'UPDATE' });
-        const headers = { 'content-type': 'application/x-ndjson' };
-        return { path: `/v1/queries/${queryId}/rows`, headers, body: records };
-      };
-      return {
-        'many records': send('{"a":1}\n'.repeat(60_000)),
-        'large records': send(`{"a":{"a":[${'{},'.repeat(99_000)}1]}}\n`.repeat(3)),
-      };
+        queryId ??= await createQuery(prepared, { query, command: 'UPDATE', context: ofJson });
+        return { path: `/v1/queries/${queryId}/rows`, ...sent };
+      });
     },
   },
   'GET /v1/queries/:queryId/versions': { stored: eachQuery('/versions') },
@@ -290,6 +288,8 @@ export const fixtures: Record<string, Fixtures> = {
   'POST /v1/classifiers/:classifierId/train': {
     base: () => ({ label: 'a', context: 'Words.' }),
     spots: [['examples'], ['context'], ['label']],
+    stored: ({ ids: { classifierId } }) =>
+      eachBody(exampleBodies, (sent) => ({ path: `/v1/classifiers/${classifierId}/train`, ...sent })),
   },
   'POST /v1/classifiers/:classifierId/predict': {
     base: () => ({ context: 'Words.' }),

@@ -1,6 +1,6 @@
 /** Reads over GET: the values of a URL's query string, parsed by the declared types of the variables alone. */
 
-import { elementsOf, lossyPart } from '@datahub/contract/json-text';
+import { elementsOf, excessOf, lossyPart } from '@datahub/contract/json-text';
 import { cutText } from '@datahub/contract/limits';
 import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
 import type { QueryForm } from '@datahub/proto/executor/v1/executor';
@@ -134,26 +134,30 @@ export const isList = (type: string | undefined): boolean => type?.endsWith('[]'
 const allowsList = (type: string | undefined): boolean =>
   isList(type) || type === undefined || type === 'json';
 
-const jsonFault = 'must be JSON, without a member that is there twice';
-
 function toJson(name: string, { texts, listJson }: Given, type: string | undefined): string {
   // What has no type, or that of any JSON, is bound as it was written.
   if (listJson !== undefined && !isList(type)) return listJson;
-  const parsed = texts.map((text) => parse(text, elementOf(type)));
-  if (parsed.includes(undefined)) {
-    throw new HubError('CONTEXT_INVALID', `context.${name} ${jsonFault}.`, {
-      errors: [{ path: ['context', name], detail: jsonFault }],
-      stage: 'prepare',
-      retryable: false,
-    });
-  }
+  const parsed = texts.map((text) => {
+    if (elementOf(type) === 'json') requireJson(name, text);
+    return parse(text, elementOf(type));
+  });
   return isList(type) ? `[${parsed.join(',')}]` : (parsed[0] as string);
+}
+
+function requireJson(name: string, text: string): void {
+  const detail = faultOfJson(text);
+  if (detail === undefined) return;
+  throw new HubError('CONTEXT_INVALID', `context.${name} ${detail}.`, {
+    errors: [{ path: ['context', name], detail }],
+    stage: 'prepare',
+    retryable: false,
+  });
 }
 
 const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 
-/** JSON of one value, with every digit; undefined for an invalid value of type `json`. */
-function parse(text: string, type: string | undefined): string | undefined {
+/** JSON of one value, with every digit. */
+function parse(text: string, type: string | undefined): string {
   switch (type) {
     case 'integer':
     case 'bigint':
@@ -163,20 +167,20 @@ function parse(text: string, type: string | undefined): string | undefined {
     case 'boolean':
       return text === 'true' || text === 'false' ? text : JSON.stringify(text);
     case 'json':
-      return isJson(text) ? text : undefined;
+      return text;
     default:
       return JSON.stringify(text);
   }
 }
 
-/** As in a body. */
-const levelsMax = 64;
-
-export function isJson(text: string): boolean {
+/** What is wrong with the JSON of a value. */
+export function faultOfJson(text: string): string | undefined {
+  const excess = excessOf(text);
+  if (excess !== undefined) return excess;
   try {
     JSON.parse(text);
   } catch {
-    return false;
+    return 'must be JSON';
   }
-  return lossyPart(text, { levels: levelsMax }) === undefined;
+  return lossyPart(text)?.detail;
 }

@@ -83,7 +83,7 @@ it('references past many parts, deep ones and large ones are refused, and many r
 });
 
 it.each([
-  [`[${'[],'.repeat(10_000)}[]]`, 'has more than 10000 objects and arrays'],
+  [`[${'[],'.repeat(20_000)}[]]`, 'has more than 20000 objects and arrays'],
   [`[${'1,'.repeat(100_001)}1]`, 'has more than 100000 members and elements'],
   [`${'{"a":'.repeat(64)}1${'}'.repeat(64)}`, 'is nested deeper than 64 levels'],
   ['{"a":1,"a":2}', 'is a duplicate member'],
@@ -96,7 +96,7 @@ it.each([
     code: 'CONTEXT_INVALID',
     errors: [
       {
-        path: expect.arrayContaining(['references', 'x']),
+        path: expect.arrayContaining(['references']),
         detail: expect.stringContaining(detail),
       },
     ],

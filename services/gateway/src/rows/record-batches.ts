@@ -1,10 +1,9 @@
 /** Cuts a streamed body into batches of records, which an executor asks for. */
 
-import { countValues, membersOf } from '@datahub/contract/json-text';
+import { excessOf } from '@datahub/contract/json-text';
 import type { RecordBatch } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
 import { createLoopYield } from '@datahub/service-kit/yield-to-loop';
-import { membersMax } from '../http/json-body.ts';
 import { validationError } from '../http/request-error.ts';
 import { parseCsvRecord, type RawRecord, RecordSplitter } from './records.ts';
 
@@ -90,17 +89,10 @@ export class RecordBatches {
   }
 }
 
-/** A record is read in one piece, so its values are bounded as those of a body are. */
-const valuesMax = 100_000;
-/** A shorter record cannot have as many members. */
-const smallCharacters = 65_536;
-
+/** A record is read in one piece. */
 function bounded(line: number, text: string): string {
-  if (text.length <= smallCharacters) return text;
-  if (countValues(text) > valuesMax) throw atLine(line, `has more than ${valuesMax} values`);
-  const isObject = text.trimStart().startsWith('{');
-  if (isObject && membersOf(text, { max: membersMax + 1 }).size > membersMax)
-    throw atLine(line, `has more than ${membersMax} members`);
+  const excess = excessOf(text);
+  if (excess !== undefined) throw atLine(line, excess);
   return text;
 }
 

@@ -35,8 +35,8 @@ describe('batches of records', () => {
 
   it.each([
     ['{}\n'.repeat(3) + 'x'.repeat(1_100_000), false, 4, /is longer than/],
-    [`{${Array.from({ length: 10_001 }, (_, i) => `"a${i}":1`)}}\n`, false, 1, /more than 10000 members/],
-    ['['.repeat(500_000), false, 1, /more than 100000 values/],
+    [`{${Array.from({ length: 20_001 }, (_, i) => `"a${i}":1`)}}\n`, false, 1, /more than 20000 members/],
+    ['['.repeat(500_000), false, 1, /deeper than 64 levels/],
     [`a\n${','.repeat(20_000)}\n`, true, 2, /more than 10000 fields/],
     ['a,b\n1,2\n3\n', true, 3, /has 1 field, and the header has 2/],
     ['a\n"1\n', true, 2, /without a closing quote/],

@@ -3,13 +3,13 @@
  * field is JSON, as the hub writes it.
  */
 
-import { lossyPart, membersOf, objectOf } from '@datahub/contract/json-text';
+import { excessOf, lossyPart, membersOf, objectOf } from '@datahub/contract/json-text';
 import type { Load } from '@datahub/proto/executor/v1/executor';
 import { HubError, reword } from '@datahub/service-kit/call/error';
 import { contextInvalid } from '@datahub/statement/values';
 import type { Statement } from '../../ports/engine.ts';
 import type { CallValues, PreparedQuery } from '../prepare.ts';
-import { createContextOfForm, type FormOf, isJson, isList } from '../url-values.ts';
+import { createContextOfForm, type FormOf, faultOfJson, isList } from '../url-values.ts';
 
 export type ReadRecord = (record: string) => Statement;
 
@@ -53,9 +53,16 @@ export function createRecordReader(
         else if (value !== '') lists.push({ name, value });
       }
       const context = contextOfForm({ values, checkOnly: false }, { query, prepared, pinnedJson });
-      return lists.length === 0 ? context : withLists(context, lists);
+      return requireLittle(lists.length === 0 ? context : withLists(context, lists));
     };
   }
+}
+
+/** Of all values of a record together, as of a line of NDJSON. */
+function requireLittle(context: string): string {
+  const detail = excessOf(context);
+  if (detail !== undefined) throw contextInvalid([{ path: ['context'], detail }]);
+  return context;
 }
 
 interface Field {
@@ -66,7 +73,8 @@ interface Field {
 function withLists(context: string, lists: readonly Field[]): string {
   const members = new Map(membersOf(context));
   for (const { name, value } of lists) {
-    if (!isJson(value)) throw contextInvalid([{ path: ['context', name], detail: 'must be a JSON array' }]);
+    const detail = faultOfJson(value);
+    if (detail !== undefined) throw contextInvalid([{ path: ['context', name], detail }]);
     members.set(name, value);
   }
   return objectOf(members);

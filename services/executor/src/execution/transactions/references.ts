@@ -1,6 +1,6 @@
 /** Values that a step takes from the answers of earlier steps. They are values only, bound as those of the caller. */
 
-import { elementsOf, lossyPart, membersOf, objectOf } from '@datahub/contract/json-text';
+import { elementsOf, excessOf, lossyPart, membersOf, objectOf } from '@datahub/contract/json-text';
 import { transactionBounds } from '@datahub/contract/transactions';
 import type { Reference } from '@datahub/proto/executor/v1/executor';
 import { turnForText } from '@datahub/service-kit/yield-to-loop';
@@ -45,7 +45,8 @@ export async function withReferences(
 
 /** `found`: the object of all values. */
 function requireLossless(found: string): void {
-  const fault = lossyPart(found, transactionBounds.referenced);
+  const excess = excessOf(found);
+  const fault = excess === undefined ? lossyPart(found) : { path: [], detail: excess };
   if (fault !== undefined)
     throw contextInvalid([{ path: ['references', ...fault.path], detail: fault.detail }]);
 }

@@ -1,5 +1,6 @@
 /** Trains with a streamed body of CSV or NDJSON. Faulty lines are skipped and reported. */
 
+import { excessOf } from '@datahub/contract/json-text';
 import { cutText } from '@datahub/contract/limits';
 import { Format } from '@datahub/proto/executor/v1/executor';
 import { HubError, toHubError } from '@datahub/service-kit/call/error';
@@ -152,6 +153,8 @@ function createExampleReader(
 }
 
 function parseJson(text: string): object | string {
+  const excess = excessOf(text);
+  if (excess !== undefined) return excess;
   try {
     const value = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
