@@ -155,7 +155,8 @@ export class Statements {
 
   /** After a change of a table the server plans a statement anew, but does not infer the types of its parameters again. */
   async #inferAgain(statement: Statement, known: Prepared): Promise<Prepared> {
-    const { parameterTypes, inferredAt, apart } = await this.parse(statement);
+    // What the server refused once, it would log as an error each time.
+    const { parameterTypes, inferredAt, apart } = await this.parse({ ...statement, apart: known.apart });
     known.inferredAt = inferredAt;
     if (apart === known.apart && parameterTypes.every((type, i) => type === known.parameterTypes[i]))
       return known;
