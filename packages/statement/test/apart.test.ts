@@ -36,6 +36,10 @@ describe('a variable without a type', () => {
       'SELECT 1 FROM t WHERE x::date = :v AND f(a, b)[1] = :v',
       'SELECT 1 FROM t WHERE x::date = $1 AND f(a, b)[1] = $2',
     ],
+    [
+      'SELECT 1 FROM t WHERE d IN (:v, e) AND ts = ANY(ARRAY[now(), :v])',
+      'SELECT 1 FROM t WHERE d IN ($1, e) AND ts = ANY(ARRAY[now(), $2])',
+    ],
     // The test for NULL has the parameter in front of it, which has a type.
     [
       'SELECT 1 FROM t WHERE (d >= :v OR :v IS NULL) AND (ts >= :v OR :v IS NOT NULL)',

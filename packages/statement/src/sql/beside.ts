@@ -78,7 +78,7 @@ export class Operands {
       from--;
       to++;
     }
-    const inParentheses = this.#merged(i) ?? this.#inList(from, to) ?? this.#column(i);
+    const inParentheses = this.#merged(i) ?? this.#inList(from, to) ?? this.#element(i) ?? this.#column(i);
     return inParentheses ?? this.#before(from, to) ?? this.#behind(from, to);
   }
 
@@ -94,6 +94,25 @@ export class Operands {
     if (open === undefined || !isAny(this.#tokens[open - 1], merging)) return undefined;
     const close = this.#closeOf(open);
     return close === undefined ? undefined : this.#name(open - 1, close);
+  }
+
+  /** An element of `x IN (a, :name)` or `ARRAY[a, :name]`, with all others. */
+  #element(i: number): string | undefined {
+    if (this.#isItem(i)) {
+      const open = this.#openBefore(i - 1);
+      if (open === undefined || !isWord(this.#tokens[open - 1], 'IN')) return undefined;
+      const operand = this.#operand(this.#skipNot(open - 2));
+      const close = this.#closeOf(open);
+      const list = close === undefined ? undefined : this.#name(open, close);
+      return operand && list && `${operand} in ${list}`;
+    }
+    const [before, after] = [this.#tokens[i - 1], this.#tokens[i + 1]];
+    if (!isSymbol(before, '[') && !isSymbol(before, ',')) return undefined;
+    if (!isSymbol(after, ']') && !isSymbol(after, ',')) return undefined;
+    const open = this.#openBefore(i - 1, '[', ']');
+    if (open === undefined || !isWord(this.#tokens[open - 1], 'ARRAY')) return undefined;
+    const close = this.#closeOf(open, '[', ']');
+    return close === undefined ? undefined : this.#name(open, close);
   }
 
   /** A column of VALUES. */
@@ -274,11 +293,11 @@ export class Operands {
     return undefined;
   }
 
-  #closeOf(open: number): number | undefined {
+  #closeOf(start: number, open = '(', close = ')'): number | undefined {
     let depth = 0;
-    for (let i = open; i - open <= tokensMax && i < this.#tokens.length; i++) {
-      if (isSymbol(this.#tokens[i], '(')) depth++;
-      else if (isSymbol(this.#tokens[i], ')') && --depth === 0) return i;
+    for (let i = start; i - start <= tokensMax && i < this.#tokens.length; i++) {
+      if (isSymbol(this.#tokens[i], open)) depth++;
+      else if (isSymbol(this.#tokens[i], close) && --depth === 0) return i;
     }
     return undefined;
   }
