@@ -211,19 +211,19 @@ async function disable(catalog: Catalog, destination: DestinationDoc, isGone: bo
   return catalog.store.destinations.replace(disabled, await disabledRecords(catalog, disabled));
 }
 
-/** Makes a delivery due again. Its number of attempts begins anew. A recipient is asked only by what counts the questions. */
+/**
+ * Makes a delivery due now. If it has ended, its number of attempts begins anew. False if it is under way, or waits for its
+ * first attempt. A recipient is asked only by what counts the questions.
+ */
 export async function redeliver(catalog: Catalog, accountId: string, deliveryId: string): Promise<boolean> {
   return untilWritten(async () => {
     const delivery = await catalog.store.deliveries.get(accountId, deliveryId);
-    if (delivery === null || delivery.state === 'pending' || delivery.type === confirmType) return false;
-    const change: Members = {
-      state: 'pending',
-      attempts: 0,
-      dueAt: catalog.pace.nextAt(accountId, catalog.nowMs()),
-      endedAt: null,
-      lease: undefined,
-    };
-    return (await replaceDelivery(catalog, delivery, change)) || overtaken;
+    if (delivery === null || delivery.type === confirmType) return false;
+    const isWaiting = delivery.state === 'pending';
+    if (isWaiting && (delivery.lease !== undefined || delivery.attempts === 0)) return false;
+    const dueAt = catalog.pace.nextAt(accountId, catalog.nowMs());
+    const anew: Members = { state: 'pending', attempts: 0, endedAt: null, lease: undefined };
+    return (await replaceDelivery(catalog, delivery, { ...(isWaiting ? {} : anew), dueAt })) || overtaken;
   });
 }
 

@@ -346,7 +346,11 @@ describe('deliveries', () => {
     await tell();
     const [first] = (await take()) as [TakenDelivery];
     expect(await redeliver(catalog, 'a', first.deliveryId)).toBe(false);
-    await end(first, 200);
+    await end(first, 500);
+    // Also before its pause is over.
+    expect(await redeliver(catalog, 'a', first.deliveryId)).toBe(true);
+    const [next] = (await take()) as [TakenDelivery];
+    await end(next, 200);
     expect(await redeliver(catalog, 'a', first.deliveryId)).toBe(true);
     expect((await take()).map(({ deliveryId, body }) => [deliveryId, body])).toEqual([
       [first.deliveryId, first.body],

@@ -82,9 +82,9 @@ const DeliveryTable = ({ deliveries, onAgain }: DeliveryTableProps) => (
           {nextAt === null ? 'none' : moment(nextAt)}
         </td>
         <td>
-          {state === 'failed' && (
+          {(state === 'failed' || (state === 'pending' && attempts > 0)) && (
             <button type="button" class="quiet" onClick={() => onAgain(deliveryId)}>
-              Send again
+              {state === 'failed' ? 'Send again' : 'Send now'}
             </button>
           )}
         </td>
