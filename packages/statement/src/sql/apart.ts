@@ -49,7 +49,7 @@ export function numberApart(
     return parameters.numberOf(variable, parameters.besideOf(variable, besides[n]));
   });
   const { params } = parameters;
-  const texts = params.flatMap((_, i) => (bare[numbers.indexOf(i + 1)] ? [i] : []));
+  const texts = [...new Set(numbers.filter((_, n) => bare[n]))].map((number) => number - 1);
   const casts = placeholders.map((_, n) => called[n] ?? (bare[n] ? '' : undefined));
   const isNeeded = params.length > new Set(params).size || casts.some((cast) => cast !== undefined);
   return isNeeded ? { numbers, casts, params, texts } : undefined;

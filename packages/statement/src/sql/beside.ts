@@ -65,6 +65,7 @@ const isName = (token: Token | undefined) =>
 export class Operands {
   readonly #text: string;
   readonly #tokens: readonly Token[];
+  readonly #names = new Map<string, string>();
 
   constructor(text: string, tokens: readonly Token[]) {
     this.#text = text;
@@ -303,12 +304,18 @@ export class Operands {
   }
 
   #name(from: number, to: number): string | undefined {
-    const tokens = this.#tokens.slice(Math.max(0, from), to + 1);
-    if (tokens.length === 0 || tokens.length > tokensMax) return undefined;
-    return tokens
+    if (to - from >= tokensMax || to < from) return undefined;
+    // All elements of a list have the same name.
+    const range = `${from} ${to}`;
+    const known = this.#names.get(range);
+    if (known !== undefined) return known;
+    const name = this.#tokens
+      .slice(Math.max(0, from), to + 1)
       .map(({ kind, text, start, end }) =>
         kind === 'word' ? text.toLowerCase() : this.#text.slice(start, end),
       )
       .join(' ');
+    this.#names.set(range, name);
+    return name;
   }
 }
