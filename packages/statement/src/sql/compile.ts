@@ -118,6 +118,7 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
   const apartFor = options.dialect === 'postgres' ? createApart(source, tokens) : undefined;
   const lists = placeholders.filter(isListPlace).map(({ variable }) => variable);
   const keyFor = createKey(source, lists, writer);
+  const roles = writer.expandsLists && lists.length === 0 ? mysqlRoles(source, []) : undefined;
   const untypedLists = new Set(lists.filter((variable) => declarations[variable]?.type === undefined));
   const infersTypes = options.dialect === 'postgres' && declarations.some(({ type }) => type === undefined);
   const bindValues = (values: Value[]): BoundStatement => {
@@ -126,7 +127,7 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
     const untyped = writer.untyped?.(source, values, params);
     const inferred = { ...(untyped && { untyped }), ...(infersTypes && { infersTypes }) };
     const bound = { key, text: textFor(key, values), params, ...inferred, ...apartFor?.(key, values) };
-    return writer.expandsLists ? { ...bound, ...markable(source, values) } : bound;
+    return writer.expandsLists ? { ...bound, ...markable(source, values, roles) } : bound;
   };
   return {
     kind,
@@ -167,10 +168,14 @@ function createApart(source: Source, tokens: readonly Token[]) {
   return (key: string, values: Value[]) => ({ apart: { text: textFor(key, values), params, texts } });
 }
 
-/** What MySQL's types of parameters may change. */
-const markable = (source: Source, values: Value[]): Pick<BoundStatement, 'textWith' | 'roles'> => ({
+/** What the types of parameters at MySQL and MariaDB may change. `roles`: if they are the same for all values. */
+const markable = (
+  source: Source,
+  values: Value[],
+  roles: string | undefined,
+): Pick<BoundStatement, 'textWith' | 'roles'> => ({
   textWith: (marks) => writeMysql(source, values, marks),
-  roles: () => mysqlRoles(source, values),
+  roles: () => roles ?? mysqlRoles(source, values),
 });
 
 function valuesOf(

@@ -200,7 +200,7 @@ export class Places {
     if (this.#levels[i]?.isByBytes || (rounding.has(call) && this.#positions[i] === 1)) return 'found';
     if (call === 'NULLIF') return 'tested';
     if (isMerged || passing.has(call)) return 'part';
-    if (this.#isAdded(i)) return 'added';
+    if (this.#isAdded(i) || operatorWords.has(call)) return 'added';
     if (this.#isOfRow(i)) return 'row';
     const isDistinct = isWord(this.#tokens[i - 1], 'DISTINCT') && isSymbol(this.#tokens[i - 2], '(');
     return this.#isColumn(i) || isDistinct ? 'item' : 'other';

@@ -161,11 +161,10 @@ function markOfCompared(value: string, { expected, role }: MarkPlace): string | 
   return (expected === 'year' ? fourDigits : whole).test(value) ? undefined : marks.text;
 }
 
-/** Beside a number, a text is computed with. For a function such as STRCMP it is a text. */
+/** Beside a number, a text is computed with. For a function such as STRCMP it is a text, for LAG and LEFT a number. */
 function markOfDigits(value: string, { expected, role }: MarkPlace): string | undefined {
-  const isComputed = /[apt]/.test(role);
-  if (expected !== 'decimal' && (isComputed ? whole : plainWhole).test(value)) return undefined;
-  return (isComputed ? decimalOf(value) : undefined) ?? marks.text;
+  if (/[apt]/.test(role)) return decimalOf(value) ?? marks.text;
+  return expected !== 'decimal' && plainWhole.test(value) ? undefined : marks.text;
 }
 
 /**

@@ -131,6 +131,8 @@ describe.each(servers)('a text beside another value on $dialect', ({ dialect, ur
       ["LPAD(CONVERT('b' USING utf16), 3, :x)", '1e-7', '0.b'],
       ["'abc' NOT REGEXP :x", 'null', null],
       ['COUNT(DISTINCT :x)', 'null', 0],
+      ["CONCAT(COALESCE(:x, id), '')", '"-3"', '-3'],
+      ["CONCAT(MOD(:x, 2), '')", '"5"', '1'],
       [
         "(SELECT MAX(r) + 0 FROM (SELECT CAST('10:11:12' AS TIME) AS r UNION ALL SELECT :x) AS u)",
         'null',
