@@ -118,16 +118,15 @@ export function compileSql(text: string, options: CompileOptions & { dialect: Di
   const apartFor = options.dialect === 'postgres' ? createApart(source, tokens) : undefined;
   const lists = placeholders.filter(isListPlace).map(({ variable }) => variable);
   const keyFor = createKey(source, lists, writer);
-  const roles = writer.expandsLists && lists.length === 0 ? mysqlRoles(source, []) : undefined;
+  const markable = writer.expandsLists ? createMarkable(source, lists.length > 0) : undefined;
   const untypedLists = new Set(lists.filter((variable) => declarations[variable]?.type === undefined));
   const infersTypes = options.dialect === 'postgres' && declarations.some(({ type }) => type === undefined);
   const bindValues = (values: Value[]): BoundStatement => {
     const params = writer.params(source, values);
     const key = keyFor(values);
     const untyped = writer.untyped?.(source, values, params);
-    const inferred = { ...(untyped && { untyped }), ...(infersTypes && { infersTypes }) };
-    const bound = { key, text: textFor(key, values), params, ...inferred, ...apartFor?.(key, values) };
-    return writer.expandsLists ? { ...bound, ...markable(source, values, roles) } : bound;
+    const own = { ...(infersTypes && { infersTypes }), ...apartFor?.(key, values), ...markable?.(values) };
+    return { key, text: textFor(key, values), params, ...(untyped && { untyped }), ...own };
   };
   return {
     kind,
@@ -168,15 +167,16 @@ function createApart(source: Source, tokens: readonly Token[]) {
   return (key: string, values: Value[]) => ({ apart: { text: textFor(key, values), params, texts } });
 }
 
-/** What the types of parameters at MySQL and MariaDB may change. `roles`: if they are the same for all values. */
-const markable = (
-  source: Source,
-  values: Value[],
-  roles: string | undefined,
-): Pick<BoundStatement, 'textWith' | 'roles'> => ({
-  textWith: (marks) => writeMysql(source, values, marks),
-  roles: () => roles ?? mysqlRoles(source, values),
-});
+type Markable = Pick<BoundStatement, 'textWith' | 'roles'>;
+
+/** What the types of parameters at MySQL and MariaDB may change. */
+function createMarkable(source: Source, hasLists: boolean): (values: Value[]) => Markable {
+  const roles = hasLists ? undefined : mysqlRoles(source, []);
+  return (values) => ({
+    textWith: (marks) => writeMysql(source, values, marks),
+    roles: () => roles ?? mysqlRoles(source, values),
+  });
+}
 
 function valuesOf(
   source: Source,
