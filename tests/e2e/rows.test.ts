@@ -116,8 +116,8 @@ describe.each(sqlEngines)('records in bulk at %s', (engine) => {
     [
       'is nested too deeply',
       `{"id": 9000, "note": ${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
-      422,
-      'CONTEXT_INVALID',
+      400,
+      'VALIDATION',
     ],
   ])('change nothing if one of them %s, and the problem has its line', async (_, bad, status, code) => {
     const answer = await load(`${lines(1, 2_300)}${bad}\n${lines(3_000, 3_500)}`);

@@ -134,3 +134,15 @@ it('reads deeply nested operands in time', () => {
   apart(`SELECT ${nested} OR a = :v`);
   expect(performance.now() - start).toBeLessThan(1_000);
 });
+
+it.each([
+  ['SELECT 1 FETCH FIRST :n ROWS ONLY', 'SELECT 1 FETCH FIRST ($1::integer) ROWS ONLY'],
+  [
+    'SELECT 1 OFFSET :n fetch next\n:n rows only',
+    'SELECT 1 OFFSET $1::integer fetch next\n($1::integer) rows only',
+  ],
+])('a number that counts rows has its cast in parentheses: %s', (text, run) => {
+  const variables = [{ key: 'n', type: 'integer' }];
+  const compiled = compileStatement(text, { dialect: 'postgres', command: 'SELECT', variables });
+  expect(compiled.bind({ pinnedJson: '', contextJson: '{"n":1}' }).text).toBe(run);
+});

@@ -24,6 +24,10 @@ const continuesWord = /^[\w$\u0080-\uffff]/;
 const mayBeSubscript = /\s*(?:\[|--|\/\*)/y;
 const endsInWord = /[\w$\u0080-\uffff]$/;
 
+/** The number in `FETCH FIRST :n ROWS ONLY` is no expression, unless it is in parentheses. */
+const fetchCharacters = 40;
+const endsInFetch = /\bFETCH\s+(?:FIRST|NEXT)\s*$/i;
+
 /** Writes `= ANY` or `<> ALL` for a list, and for the NULL of a variable that is declared as a list. */
 export function writePostgres(
   { text, placeholders, declarations }: Source,
@@ -38,7 +42,8 @@ export function writePostgres(
     const cast = ownCasts?.[n] ?? castOf(declaration, values[variable]);
     const number = numbers?.[n] ?? variable + 1;
     mayBeSubscript.lastIndex = end;
-    const inParentheses = cast !== '' && mayBeSubscript.test(text);
+    const isCounted = endsInFetch.test(text.slice(Math.max(0, start - fetchCharacters), start));
+    const inParentheses = cast !== '' && (mayBeSubscript.test(text) || isCounted);
     const placeholder = inParentheses ? `($${number}${cast})` : `$${number}${cast}`;
     const before = text.slice(at, isList ? list.from : start);
     pieces.push(before);
