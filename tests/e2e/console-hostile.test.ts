@@ -130,6 +130,27 @@ describe.skipIf(executablePath === undefined)('a hostile database in the console
     await look('problem');
   });
 
+  it('turns only its own name around', async () => {
+    const { page } = shared;
+    const { hubId } = await api.ok(api.post('/v1/hubs', { label: 'around' }));
+    const { sourceId } = await api.ok(api.post('/v1/sources', sourceBody(hubId, bothEngines[0] as string)));
+    const body = { hubId, sourceId, label: '\u202eevil', query: 'SELECT 1 AS one' };
+    const { queryId } = (await api.ok(api.post('/v1/queries', body))).config.query;
+    const watch = { hubId, queryId, label: 'w', schedule: { everyS: 3_600 }, when: 'always' };
+    await api.ok(api.post('/v1/watches', watch));
+    shared.hubId = hubId;
+    await goTo('watches');
+    const name = page.locator('#main td a', { hasText: 'evil' });
+    await name.waitFor();
+    const isBefore = await name.evaluate((link) => {
+      const { ownerDocument: page, nextSibling } = link;
+      const range = page.createRange();
+      range.selectNode(nextSibling as never);
+      return link.getBoundingClientRect().right <= range.getBoundingClientRect().left + 1;
+    });
+    expect(isBefore).toBe(true);
+  });
+
   it('shows as text where texts are classified and summarized', async () => {
     const { page } = shared;
     const { queryId, classifierId } = await prepare(bothEngines[0] as string);
