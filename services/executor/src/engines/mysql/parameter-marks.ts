@@ -3,7 +3,6 @@
 import { createHash } from 'node:crypto';
 import { jsonTruth } from '@datahub/statement/sql/mysql';
 import type { UntypedValue } from '@datahub/statement/sql/untyped';
-import { contextInvalid } from '@datahub/statement/values';
 import type { Param } from '../../ports/engine.ts';
 
 /** What MySQL takes a parameter for. */
@@ -55,8 +54,11 @@ const [yearMin, yearMax] = [1901, 2155];
 /** Of a TIME. */
 const timeMax = 838_59_59;
 export const int64Max = 2n ** 63n - 1n;
-/** The longest text that is written into a statement. */
-const literalMax = 65_536;
+/**
+ * A longer text is written into the statement wherever it is neither stored as it is nor compared: in a temporary table,
+ * MySQL cuts a parameter to 65,535 bytes, and MariaDB to the rest of its length by 65,536, or finds other rows by it.
+ */
+const longCharacters = 10_000;
 
 export interface MarkPlace {
   expected: Expected;
@@ -67,13 +69,17 @@ export interface MarkPlace {
 
 type Decimal = Extract<Param, object>;
 
-/** Undefined if MySQL reads the parameter as it is. `untyped`: of a text. Throws CONTEXT_INVALID. */
+const isLong = (param: Param, role: string): boolean =>
+  typeof param === 'string' && param.length > longCharacters && !/[wclsb]/.test(role);
+
+/** Undefined if MySQL reads the parameter as it is. `untyped`: of a text. */
 export function markOf(
   param: Param,
   place: MarkPlace,
   untyped: UntypedValue | undefined,
 ): string | undefined {
   if (param === null) return markOfNull(place);
+  if (isLong(param, place.role)) return literalOf(param);
   return place.role === 'b'
     ? markOfValue(param, { ...place, role: 'c' }, untyped)
     : markOfValue(param, place, untyped);
@@ -107,13 +113,9 @@ export function markBeside(param: Param, { role, expected }: MarkPlace): string 
  * for one that matches, leaves out the fraction of a second in TIME, and makes the digits of a number the bytes of a text
  * beside it in UTF-16.
  */
-export function markOfMariadb(
-  param: Param,
-  role: string,
-  untyped: UntypedValue | undefined,
-): string | undefined {
+export function markOfMariadb(param: Param, role: string): string | undefined {
   const isFraction = typeof param === 'string' || (typeof param === 'object' && param !== null);
-  if (role === 'r' || (role === 'h' && isFraction)) return literalOf(param, untyped?.name);
+  if (role === 'r' || (role === 'h' && isFraction) || isLong(param, role)) return literalOf(param);
   if (param === null) return role === 'm' ? none : undefined;
   if (typeof param === 'string' || typeof param === 'object' || /[walcsb]/.test(role)) return undefined;
   return typeof param === 'boolean' || isInteger(param) ? marks.integer : marks.double;
@@ -132,10 +134,10 @@ function markOfNull({ expected, role }: MarkPlace): string | undefined {
 function markOfText(
   value: string,
   place: MarkPlace,
-  { name, isJson }: Partial<UntypedValue> = {},
+  { isJson }: Partial<UntypedValue> = {},
 ): string | undefined {
   const { expected, role } = place;
-  if (role === 'f') return literalOf(value, name);
+  if (role === 'f') return literalOf(value);
   if (isJson && (expected === 'json' || (expected === 'text' && !/[pts]/.test(role)))) return undefined;
   if (/[wcl]/.test(role) && expected !== 'json' && expected !== 'binary') return markOfCompared(value, place);
   const { text } = marks;
@@ -224,13 +226,12 @@ function decimalOf(text: string): string | undefined {
 /**
  * A literal of the same value: it has no other characters than digits, or has only hexadecimal digits between its quotes.
  * MySQL converts a literal to the character set of a column beside it, which it does with no parameter and no function of
- * one. Undefined for a DECIMAL that is none. Throws CONTEXT_INVALID.
+ * one. Undefined for a DECIMAL that is none.
  */
-function literalOf(param: Param, name = ''): string | undefined {
+function literalOf(param: Param): string | undefined {
   if (param === null) return none;
   if (typeof param === 'object') return plainNumber.test(param.decimal) ? `(${param.decimal})` : undefined;
   if (typeof param !== 'string') return `(${numberLiteral(param)})`;
-  if (param.length > literalMax) throw contextInvalid([{ path: ['context', name], detail: tooLong }]);
   return `_utf8mb4 X'${Buffer.from(param).toString('hex')}'`;
 }
 
@@ -239,8 +240,6 @@ function numberLiteral(param: number | bigint | boolean): string {
   if (typeof param === 'boolean') return String(Number(param));
   return isInteger(param) || /e/.test(String(param)) ? String(param) : `${param}e0`;
 }
-
-const tooLong = `must have at most ${literalMax} characters here, because the database misreads variables in FIND_IN_SET, GROUP_CONCAT and VALUES, so the hub writes them into the statement`;
 
 const letters = new Map(
   [marks.text, marks.integer, marks.double, jsonTruth, none, ...decimalMarks.flat()].map((mark, i) => [

@@ -113,7 +113,7 @@ function marksOf(
 
 /** MariaDB has no types of parameters to ask for. */
 export const mariadbMarks = (statement: Statement): Map<number, string> =>
-  marksOf(statement, (param, { role, untyped }) => markOfMariadb(param, role, untyped));
+  marksOf(statement, (param, { role }) => markOfMariadb(param, role));
 
 function mustBe({ value, isJson }: UntypedValue, expected: Expected): string | undefined {
   if (expected === 'json' && !isJson) return 'a value of the type json';

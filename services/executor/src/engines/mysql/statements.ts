@@ -34,6 +34,9 @@ export interface Prepared extends WithColumns {
 /** The most prepared statements of one connection. The server's own limit is for all connections together. */
 export const preparedMax = 50;
 
+/** Of a statement with values in it that is kept. */
+const keptTextMax = 65_536;
+
 /**
  * After this, a statement with parameters is prepared again. MySQL keeps the types that it gave to them, also when it
  * prepares the statement anew by itself because a table has changed.
@@ -90,7 +93,9 @@ export class PreparedStatements {
     const known = this.#get(marked);
     if (known !== undefined) return known;
     const text = statement.textWith(marks);
-    const found = await this.#prepareAs(marked, { ...statement, text }, inTransaction);
+    // A long literal is seldom sent again.
+    const isOnce = statement.isOnce === true || text.length > keptTextMax;
+    const found = await this.#prepareAs(marked, { ...statement, text, isOnce }, inTransaction);
     const written = [...marks].flatMap(([index, mark]) => (mark.includes('?') ? [] : [index]));
     if (written.length > 0) found.written = new Set(written);
     found.names = prepared.names;
