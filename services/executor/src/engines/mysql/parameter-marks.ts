@@ -143,8 +143,10 @@ function markOfText(
   const { text } = marks;
   switch (expected) {
     case 'date':
+      if (role === 'o') return literalOf(value);
       return role !== 'a' && plainDate.test(value) ? undefined : text;
     case 'time':
+      if (role === 'o') return literalOf(value);
       return role !== 'a' && plainTime.test(value) ? undefined : text;
     case 'double':
       return (role === 'o' ? whole : number).test(value) ? undefined : text;
