@@ -42,7 +42,7 @@ export interface Place {
  * What becomes of a value: it is stored or given to a procedure as it is, is compared, with several others that can have
  * different types, as in `:name IN (id, label)`, or with one; is a bound of BETWEEN; is listed in IN; is computed with by
  * `added` operators; is a part of a result, as of COALESCE; is an argument of NULLIF; is a column of a subquery or UNION, or
- * of a row of VALUES that is not inserted; is `found` anywhere in FIND_IN_SET or GROUP_CONCAT, or says how many places ROUND
+ * of a row of VALUES that is not inserted; is `found` anywhere in FIND_IN_SET, COUNT and such, or says how many places ROUND
  * leaves; or is anything else, such as the argument of a function.
  */
 type Computed = 'added' | 'part' | 'tested' | 'item' | 'row' | 'found';
@@ -75,8 +75,11 @@ const operatorWords = new Set(['DIV', 'MOD']);
 const numeric = new Set([
   ...['ABS', 'ROUND', 'TRUNCATE', 'FLOOR', 'CEIL', 'CEILING', 'MOD', 'SUM', 'AVG', 'MIN', 'MAX'],
 ]);
-/** The functions that read the bytes of a parameter in the character set of what is beside it. */
-const byBytes = new Set(['FIND_IN_SET', 'GROUP_CONCAT']);
+/**
+ * The functions that read the bytes of a parameter in the character set of what is beside it, and those that take one that
+ * is NULL for a value.
+ */
+const misreading = new Set(['FIND_IN_SET', 'GROUP_CONCAT', 'COUNT', 'BIT_AND', 'BIT_OR', 'BIT_XOR']);
 /** The functions whose second argument says how many places the type of the result has. */
 const rounding = new Set(['ROUND', 'TRUNCATE']);
 const regexps = new Set(['REGEXP', 'RLIKE', 'REGEXP_REPLACE', 'REGEXP_SUBSTR', 'REGEXP_INSTR']);
@@ -112,8 +115,8 @@ interface Level {
   assigns: boolean;
   /** The number of BETWEEN whose AND is still to come. */
   betweens: number;
-  /** True anywhere in FIND_IN_SET or GROUP_CONCAT, and in TIME or TIMESTAMP. */
-  isByBytes: boolean;
+  /** True anywhere in FIND_IN_SET, COUNT and such, and in TIME or TIMESTAMP. */
+  isMisread: boolean;
   isInTime: boolean;
   /** Whether the whole is compared, and whether a call of a function is a part of JSON. Undefined until asked for. */
   isCompared: boolean | undefined;
@@ -197,7 +200,7 @@ export class Places {
   #roleOf(i: number, isMerged: boolean): Role {
     const call = this.#callOf(i);
     if (this.#isStored(i) || isAny(this.#tokens[i + 1], frameWords)) return 'whole';
-    if (this.#levels[i]?.isByBytes || (rounding.has(call) && this.#positions[i] === 1)) return 'found';
+    if (this.#levels[i]?.isMisread || (rounding.has(call) && this.#positions[i] === 1)) return 'found';
     if (call === 'NULLIF') return 'tested';
     if (isMerged || passing.has(call)) return 'part';
     if (this.#isAdded(i) || operatorWords.has(call)) return 'added';
@@ -366,7 +369,7 @@ export class Places {
 
 const newLevel = (open: number, call: Token | undefined, around: Level | undefined): Level => ({
   open,
-  isByBytes: around?.isByBytes === true || isAny(call, byBytes),
+  isMisread: around?.isMisread === true || isAny(call, misreading),
   isInTime: around?.isInTime === true || isAny(call, timeFunctions),
   close: undefined,
   commas: 0,

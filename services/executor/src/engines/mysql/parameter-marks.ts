@@ -123,7 +123,7 @@ export function markOfMariadb(param: Param, role: string): string | undefined {
 
 /** Beside others, a NULL has their type, and gives them the one of a parameter. A bound that is NULL would be ''. */
 function markOfNull({ expected, role }: MarkPlace): string | undefined {
-  if (/[bir]/.test(role)) return none;
+  if (/[birf]/.test(role)) return none;
   return /[wcl]/.test(role) || expected === 'text' || expected === 'binary' ? undefined : none;
 }
 

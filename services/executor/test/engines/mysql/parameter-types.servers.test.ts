@@ -204,23 +204,6 @@ describe.each(servers)('a text beside another value on $dialect', ({ dialect, ur
       }
     });
 
-    it.each([
-      '(SELECT MAX(LENGTH(a)) FROM (SELECT :x AS a UNION SELECT 1) d)',
-      '(SELECT MAX(LENGTH(a)) FROM (SELECT DISTINCT IF(n = 1, :x, CONCAT(2)) AS a FROM (SELECT 1 AS n UNION SELECT 2) c) d)',
-      '(WITH n AS (SELECT :x AS a UNION SELECT 1) SELECT MAX(LENGTH(a)) FROM n)',
-    ])('keeps all of a long text in %s', async (item) => {
-      for (const length of [10_001, 65_536, 70_000])
-        expect(Number(await read(item, 'é'.repeat(length)))).toBe(2 * length);
-    });
-
-    it('writes a date that a function makes of a text without a fraction', async () => {
-      const at = '2026-03-29 02:30:00';
-      expect(await read("CONCAT('', DATE_ADD(:x, INTERVAL 1 HOUR))", at)).toBe('2026-03-29 03:30:00');
-      expect(await read("CONCAT('', TIMESTAMP(:x))", at)).toBe(at);
-      expect(await read("REPLACE(TIME(:x), ':', '')", at)).toBe('023000');
-      expect(await read("CONCAT('', UNIX_TIMESTAMP(:x))", at)).toBe('1774751400');
-    });
-
     it('computes with the digits of a text beside a number', async () => {
       if (dialect === 'mariadb') return;
       expect(await read('CONCAT(10.50 + :x)', '9.5')).toBe('20.00');
