@@ -39,7 +39,7 @@ export function countValues(text: string): number {
 }
 
 /** The most of all levels together that is parsed, and written again, in one turn. Names of members cost most. */
-export const inOneTurn = { levels: 64, containers: 20_000, members: 20_000, values: 100_000 } as const;
+const inOneTurn = { levels: 64, containers: 20_000, members: 20_000, values: 100_000 } as const;
 
 /** What a text has too much of to be read in one turn. It need not be valid JSON. */
 export function excessOf(text: string): string | undefined {

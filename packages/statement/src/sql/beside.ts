@@ -3,7 +3,7 @@
  * a variable beside values of two types needs a parameter for each.
  */
 
-import type { Token } from './lexer.ts';
+import { isAnyWord, isSymbol, isWord, type Token } from './lexer.ts';
 
 /** A longer operand is not read, so that reading all operands takes time in the length of the text. */
 const tokensMax = 64;
@@ -53,10 +53,6 @@ const types = new Set([
   ...['bool', 'money', 'text', 'varchar', 'bpchar', 'name', 'json', 'jsonb', 'uuid', 'inet', 'cidr', 'oid'],
 ]);
 
-const isSymbol = (token: Token | undefined, text: string) => token?.kind === 'symbol' && token.text === text;
-const isWord = (token: Token | undefined, text: string) => token?.kind === 'word' && token.text === text;
-const isAny = (token: Token | undefined, words: ReadonlySet<string>) =>
-  token?.kind === 'word' && words.has(token.text);
 const isSign = (token: Token | undefined) => token?.kind === 'symbol' && operatorSigns.test(token.text);
 const isName = (token: Token | undefined) =>
   token?.kind === 'word' || token?.kind === 'quoted' || token?.kind === 'number';
@@ -92,7 +88,7 @@ export class Operands {
   #merged(i: number): string | undefined {
     if (!this.#isItem(i)) return undefined;
     const open = this.#openBefore(i - 1);
-    if (open === undefined || !isAny(this.#tokens[open - 1], merging)) return undefined;
+    if (open === undefined || !isAnyWord(this.#tokens[open - 1], merging)) return undefined;
     const close = this.#closeOf(open);
     return close === undefined ? undefined : this.#name(open - 1, close);
   }
@@ -145,7 +141,7 @@ export class Operands {
     const open = isSymbol(this.#tokens[from], '(') && isSymbol(this.#tokens[to], ')') ? from : undefined;
     if (open === undefined) return undefined;
     const word = this.#tokens[open - 1];
-    if (isAny(word, quantifiers)) {
+    if (isAnyWord(word, quantifiers)) {
       const operator = this.#operatorUpTo(open - 2);
       return operator === undefined ? undefined : this.#operand(operator - 1, 'list');
     }
@@ -158,7 +154,7 @@ export class Operands {
     if (operator === undefined && token?.kind !== 'word') return undefined;
     if (this.#goesOn(to)) return undefined;
     if (operator !== undefined) return this.#operand(operator - 1);
-    if (isAny(token, matching)) return this.#operand(this.#skipNot(from - 1), 'text');
+    if (isAnyWord(token, matching)) return this.#operand(this.#skipNot(from - 1), 'text');
     if (token?.text === 'BETWEEN') return this.#operand(this.#skipNot(from - 1));
     if (token?.text === 'FROM' && this.#tokens[from - 1]?.text === 'DISTINCT') {
       const is = this.#skipNot(from - 2);
@@ -185,7 +181,7 @@ export class Operands {
     const token = this.#tokens[from];
     const begins =
       token === undefined || token.kind === 'word' || isSymbol(token, '(') || isSymbol(token, ',');
-    if (!begins || isAny(token, goOn)) return undefined;
+    if (!begins || isAnyWord(token, goOn)) return undefined;
     let end = to;
     while (isSign(this.#tokens[end]) && this.#isAdjacent(to, end)) end++;
     const sign = this.#text.slice(this.#tokens[to]?.start, this.#tokens[end - 1]?.end);

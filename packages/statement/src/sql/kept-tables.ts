@@ -4,7 +4,7 @@
  */
 
 import type { Dialect } from '../types.ts';
-import type { Token } from './lexer.ts';
+import { isWord, type Token } from './lexer.ts';
 import { bySyntax } from './syntax.ts';
 
 export interface KeptTables {
@@ -110,7 +110,6 @@ function readRelation(tokens: readonly Token[], from: number, nameOf: NameOf): R
   return isComplete ? { name, isQualified, alias } : undefined;
 }
 
-const isWord = (token: Token | undefined, word: string) => token?.kind === 'word' && token.text === word;
 const isCondition = (token: Token | undefined) => token?.kind === 'word' && conditionWords.has(token.text);
 const isJoinWord = (token: Token | undefined) =>
   token?.kind === 'word' && (joinWords.has(token.text) || token.text === 'OUTER');

@@ -13,6 +13,13 @@ export interface Token {
   text: string;
 }
 
+export const isSymbol = (token: Token | undefined, text: string): boolean =>
+  token?.kind === 'symbol' && token.text === text;
+export const isWord = (token: Token | undefined, text: string): boolean =>
+  token?.kind === 'word' && token.text === text;
+export const isAnyWord = (token: Token | undefined, words: ReadonlySet<string>): boolean =>
+  token?.kind === 'word' && words.has(token.text);
+
 /** The engines take every character beyond ASCII for a letter, even blanks and punctuation. */
 const wordStart = /[A-Za-z_\u0080-\u{10ffff}]/u;
 const wordPart = /[\w$\u0080-\u{10ffff}]/u;

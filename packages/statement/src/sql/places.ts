@@ -1,6 +1,6 @@
 /** Where the variables of a statement stand: in the parentheses of an IN, or beside a comparison. */
 
-import type { Token } from './lexer.ts';
+import { isAnyWord, isSymbol, isWord, type Token } from './lexer.ts';
 
 export interface ListPlace {
   not: boolean;
@@ -100,11 +100,6 @@ const building = new Map<string, readonly [first: number, step: number]>([
   ),
 ]);
 
-const isSymbol = (token: Token | undefined, text: string) => token?.kind === 'symbol' && token.text === text;
-const isWord = (token: Token | undefined, text: string) => token?.kind === 'word' && token.text === text;
-const isAny = (token: Token | undefined, words: ReadonlySet<string>) =>
-  token?.kind === 'word' && words.has(token.text);
-
 /** The parentheses around a token. */
 interface Level {
   /** -1 outside of all parentheses. */
@@ -139,7 +134,7 @@ export class Places {
   constructor(tokens: readonly Token[], mergesJson: boolean) {
     this.#tokens = tokens;
     this.#mergesJson = mergesJson;
-    this.#combines = tokens.some((token) => isAny(token, combining));
+    this.#combines = tokens.some((token) => isAnyWord(token, combining));
     const open: Level[] = [newLevel(-1, undefined, undefined)];
     for (const [i, token] of tokens.entries()) {
       if (isSymbol(token, ')') && open.length > 1) (open.pop() as Level).close = i;
@@ -182,7 +177,7 @@ export class Places {
     const isKnown = list !== undefined || isCompared || isLimit;
     const known = isCompared ? this.#comparedRole(i) : list === undefined ? 'whole' : 'listed';
     const role = isKnown ? known : this.#roleOf(i, isMerged);
-    const isPattern = isAny(this.#tokens[i - 1], regexps) || regexps.has(this.#callOf(i));
+    const isPattern = isAnyWord(this.#tokens[i - 1], regexps) || regexps.has(this.#callOf(i));
     const isInTime = this.#levels[i]?.isInTime === true;
     const isJsonPart = this.#isJsonPart(i);
     return { list, isCompared, isMerged, isJsonPart, isTime, isInTime, isLimit, isPattern, role };
@@ -199,7 +194,7 @@ export class Places {
 
   #roleOf(i: number, isMerged: boolean): Role {
     const call = this.#callOf(i);
-    if (this.#isStored(i) || isAny(this.#tokens[i + 1], frameWords)) return 'whole';
+    if (this.#isStored(i) || isAnyWord(this.#tokens[i + 1], frameWords)) return 'whole';
     if (this.#levels[i]?.isMisread || (rounding.has(call) && this.#positions[i] === 1)) return 'found';
     if (call === 'NULLIF') return 'tested';
     if (isMerged || passing.has(call)) return 'part';
@@ -220,14 +215,14 @@ export class Places {
     if (open < 0 || !this.#isElement(i, i)) return false;
     const isOutermost = this.#levels[open]?.open === -1;
     const [first] = this.#tokens;
-    return isOutermost && (isWord(first, 'CALL') || (isAny(first, storing) && this.#isOfRow(i)));
+    return isOutermost && (isWord(first, 'CALL') || (isAnyWord(first, storing) && this.#isOfRow(i)));
   }
 
   /** A column in `VALUES (…)`. */
   #isOfRow(i: number): boolean {
     const { open } = this.#levels[i] as Level;
     const [before, row] = [this.#tokens[open - 1], this.#tokens[open - 2]];
-    return isAny(before, rowWords) || (isSymbol(before, ',') && isSymbol(row, ')'));
+    return isAnyWord(before, rowWords) || (isSymbol(before, ',') && isSymbol(row, ')'));
   }
 
   /** An operand, but of no INTERVAL. */
@@ -239,18 +234,18 @@ export class Places {
   #isColumn(i: number): boolean {
     const { open } = this.#levels[i] as Level;
     const before = this.#tokens[i - 1];
-    const isItem = isSymbol(before, ',') || isAny(before, beforeColumn);
-    return isItem && (open < 0 ? this.#combines : isAny(this.#tokens[open + 1], queryWords));
+    const isItem = isSymbol(before, ',') || isAnyWord(before, beforeColumn);
+    return isItem && (open < 0 ? this.#combines : isAnyWord(this.#tokens[open + 1], queryWords));
   }
 
   #isOperator(at: number): boolean {
     const token = this.#tokens[at];
-    return (token?.kind === 'symbol' && operators.has(token.text)) || isAny(token, operatorWords);
+    return (token?.kind === 'symbol' && operators.has(token.text)) || isAnyWord(token, operatorWords);
   }
 
   #isMerged(i: number): boolean {
     const [before, after] = [this.#tokens[i - 1], this.#tokens[i + 1]];
-    if (isAny(before, beforeResult) && isAny(after, behindResult)) return true;
+    if (isAnyWord(before, beforeResult) && isAnyWord(after, behindResult)) return true;
     const first = merging.get(this.#callOf(i));
     return first !== undefined && (this.#positions[i] as number) >= first;
   }
@@ -300,7 +295,7 @@ export class Places {
     const { open, close, commas } = this.#levels[i] as Level;
     const word = this.#tokens[open - 1];
     if (close === undefined || !isWord(word, 'IN') || !this.#isElement(i, i)) return undefined;
-    if (isAny(this.#tokens[open + 1], queryWords)) return undefined;
+    if (isAnyWord(this.#tokens[open + 1], queryWords)) return undefined;
     const [before, after, negation] = [this.#tokens[i - 1], this.#tokens[i + 1], this.#tokens[open - 2]];
     const not = isWord(negation, 'NOT');
     return {
@@ -333,7 +328,7 @@ export class Places {
       if (this.#isOfCase(from - 1, to + 1) || this.#comparesBefore(from - 1) || this.#comparesAfter(to + 1))
         isCompared = true;
       else if (open < 0 || close === undefined || !this.#isElement(from, to)) isCompared = false;
-      else if (isAny(this.#tokens[open + 1], queryWords)) isCompared = false;
+      else if (isAnyWord(this.#tokens[open + 1], queryWords)) isCompared = false;
       else if (isWord(this.#tokens[open - 1], 'IN')) isCompared = true;
       else if (isCall(this.#tokens[open - 1])) isCompared = false;
       else {
@@ -356,21 +351,21 @@ export class Places {
     const token = this.#tokens[at];
     if (isSymbol(token, '=')) return !this.#assignments.has(at);
     if (isSymbol(token, '<') || isSymbol(token, '>')) return true;
-    return isAny(token, comparing) || this.#betweenAnds.has(at);
+    return isAnyWord(token, comparing) || this.#betweenAnds.has(at);
   }
 
   #comparesAfter(at: number): boolean {
     const [token, next] = [this.#tokens[at], this.#tokens[at + 1]];
     if (isSymbol(token, '!')) return isSymbol(next, '=');
-    if (isWord(token, 'NOT')) return isAny(next, comparingAfter);
-    return ['=', '<', '>'].some((symbol) => isSymbol(token, symbol)) || isAny(token, comparingAfter);
+    if (isWord(token, 'NOT')) return isAnyWord(next, comparingAfter);
+    return ['=', '<', '>'].some((symbol) => isSymbol(token, symbol)) || isAnyWord(token, comparingAfter);
   }
 }
 
 const newLevel = (open: number, call: Token | undefined, around: Level | undefined): Level => ({
   open,
-  isMisread: around?.isMisread === true || isAny(call, misreading),
-  isInTime: around?.isInTime === true || isAny(call, timeFunctions),
+  isMisread: around?.isMisread === true || isAnyWord(call, misreading),
+  isInTime: around?.isInTime === true || isAnyWord(call, timeFunctions),
   close: undefined,
   commas: 0,
   assigns: false,

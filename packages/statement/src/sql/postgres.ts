@@ -42,8 +42,8 @@ export function writePostgres(
     const cast = ownCasts?.[n] ?? castOf(declaration, values[variable]);
     const number = numbers?.[n] ?? variable + 1;
     mayBeSubscript.lastIndex = end;
-    const isCounted = endsInFetch.test(text.slice(Math.max(0, start - fetchCharacters), start));
-    const inParentheses = cast !== '' && (mayBeSubscript.test(text) || isCounted);
+    const isCounted = () => endsInFetch.test(text.slice(Math.max(0, start - fetchCharacters), start));
+    const inParentheses = cast !== '' && (mayBeSubscript.test(text) || isCounted());
     const placeholder = inParentheses ? `($${number}${cast})` : `$${number}${cast}`;
     const before = text.slice(at, isList ? list.from : start);
     pieces.push(before);

@@ -24,6 +24,7 @@ export const leaseMs = 15_000;
 /** A tick that nobody took for longer is missed. */
 const lateMsMax = 60_000;
 const attemptsMax = 5;
+
 /** Resolves to undefined if there is nothing to run: another gateway has it, or the watch may not run. */
 export async function takeTick(catalog: Catalog, state: WatchStateDoc): Promise<TakenTick | undefined> {
   const { store } = catalog;

@@ -5,6 +5,7 @@ import { cutText } from '@datahub/contract/limits';
 import { describeFaults, type FieldFault, fieldName } from '@datahub/contract/validation-error';
 import type { QueryForm } from '@datahub/proto/executor/v1/executor';
 import { HubError } from '@datahub/service-kit/call/error';
+import { contextInvalid } from '@datahub/statement/values';
 import type { QueryDefinition } from '../definitions/definition.ts';
 import type { PreparedQuery } from './prepare.ts';
 
@@ -146,12 +147,7 @@ function toJson(name: string, { texts, listJson }: Given, type: string | undefin
 
 function requireJson(name: string, text: string): void {
   const detail = faultOfJson(text);
-  if (detail === undefined) return;
-  throw new HubError('CONTEXT_INVALID', `context.${name} ${detail}.`, {
-    errors: [{ path: ['context', name], detail }],
-    stage: 'prepare',
-    retryable: false,
-  });
+  if (detail !== undefined) throw contextInvalid([{ path: ['context', name], detail }]);
 }
 
 const number = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;

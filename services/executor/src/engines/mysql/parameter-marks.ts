@@ -143,11 +143,11 @@ function markOfText(
   const { text } = marks;
   switch (expected) {
     case 'date':
+    case 'time': {
       if (role === 'o') return literalOf(value);
-      return role !== 'a' && plainDate.test(value) ? undefined : text;
-    case 'time':
-      if (role === 'o') return literalOf(value);
-      return role !== 'a' && plainTime.test(value) ? undefined : text;
+      const plain = expected === 'date' ? plainDate : plainTime;
+      return role !== 'a' && plain.test(value) ? undefined : text;
+    }
     case 'double':
       return (role === 'o' ? whole : number).test(value) ? undefined : text;
     case 'decimal':

@@ -4,7 +4,6 @@ import type { FieldFault } from '@datahub/contract/validation-error';
 import { untypedFault, untypedText } from '@datahub/statement/sql/untyped';
 import { contextInvalid } from '@datahub/statement/values';
 import type { Param, Statement } from '../../ports/engine.ts';
-
 import { expectedOf, type ServerType, typeName } from './values.ts';
 
 /** Throws CONTEXT_INVALID. */
